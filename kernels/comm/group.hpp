@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: the ar-tune authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Group: the ranks of one process that reduce together, with the memory, communicators and streams of every candidate.
+// The C ABI (comm/artune.cpp) and the tool's GpuMachine both drive it; neither the menu nor dispatch knows of CUDA.
+//
+//   auto group = Group::create({.devices = {0, 1}});
+//   if (const std::string why = group->unavailable(CandidateId::p2p_one_shot_ll); why.empty()) {
+//     group->begin_layer();
+//     for (int r = 0; r < 2; ++r) group->enqueue(r, {CandidateId::p2p_one_shot_ll, {8, 512}}, in[r], out[r], n, DType::bf16, stream[r]);
+//     group->end_layer();
+//   }
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/candidate.hpp"
+#include "comm/memory.hpp"
+#include "comm/slab_plan.hpp"
+#include "paths/menu.hpp"
+#include "paths/nccl_path.hpp"
+#include "protocol/arguments.hpp"
+
+namespace artune {
+
+struct GroupOptions {
+  std::vector<int> devices;                 ///< CUDA ordinal of each rank; a device may repeat (ranks sharing a GPU)
+  std::size_t max_memory_bytes = kDefaultMaxMemoryBytes;
+  BytesPerCandidate largest_message{};      ///< see SlabRequest
+  double timeout_s = 600;                   ///< of one wait on the device; 0 = for ever
+  std::string nccl_file;                    ///< empty = ARTUNE_NCCL_LIB, then the loader's search
+  bool use_nccl = true;
+  std::vector<int> nccl_max_ctas = {0};     ///< one communicator a limit; 0 = NCCL's own choice
+  std::string peer_refusal;                 ///< not empty: p2p and ce are not to be used, and why
+  std::function<void(const std::string&)> log = [](const std::string&) {};
+};
+
+struct Call {
+  CandidateId candidate = CandidateId::nccl;
+  Geometry geometry;
+};
+
+class Group {
+ public:
+  /// Throws Failure when CUDA fails. A path that can't be had is not a failure: unavailable() says why.
+  static std::unique_ptr<Group> create(GroupOptions options);
+  ~Group();
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  int ranks() const { return static_cast<int>(options_.devices.size()); }
+  int ranks_per_gpu() const { return ranks_per_gpu_; }
+  int device(int rank) const { return options_.devices[rank]; }
+  /// Facts for the menu's rules; `bytes` of the message at hand.
+  AdmitFacts facts(std::size_t bytes) const;
+  /// Empty when the candidate may be enqueued; else why not.
+  std::string unavailable(CandidateId candidate) const;
+  std::size_t max_bytes(CandidateId candidate) const { return planned_[static_cast<std::size_t>(candidate)]; }
+  const NcclPath* nccl() const { return nccl_ ? &*nccl_ : nullptr; }
+
+  /// Brackets one call of every rank when a single thread issues them (NCCL needs to know).
+  void begin_layer(const Call& call);
+  void end_layer(const Call& call);
+  /// One rank's part of one all-reduce, asynchronous on `stream`. Buffers: `count` elements each, element-aligned,
+  /// `output` may be `input`. Calls of one rank are ordered whatever streams they come on. Throws Failure.
+  void enqueue(int rank, const Call& call, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream);
+
+  /// The first failure of any rank, or nothing. Cheap: reads pinned memory.
+  std::optional<std::string> failure() const;
+  /// Ends every wait of every rank within about a millisecond. From any thread.
+  void abort();
+
+ private:
+  struct Rank;
+  explicit Group(GroupOptions options);
+
+  void enable_peers();
+  void allocate();
+  void load_kernels();
+  Bounds bounds(int rank, CandidateId candidate) const;
+  OneShotArguments one_shot_arguments(int rank, CandidateId candidate) const;
+  void launch_one_shot(int rank, const Call& call, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream);
+  void launch_push(int rank, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream);
+  void launch_staged(int rank, const Geometry& geometry, const void* input, void* output, std::size_t count, DType dtype,
+                     cudaStream_t stream);
+  void order_streams(int rank, cudaStream_t stream);
+  void after_call(int rank, cudaStream_t stream);
+  void launch_piece(int rank, const Call& call, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream);
+
+  GroupOptions options_;
+  int ranks_per_gpu_ = 1;
+  int multiprocessors_ = 0;
+  std::string peer_refusal_;
+  std::string nccl_refusal_;
+  BytesPerCandidate planned_{};
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  PinnedMemory words_;        ///< FailureReport of every rank, then the group's abort word
+  std::array<PinnedMemory, kMenuSize> host_slabs_;
+  std::optional<NcclPath> nccl_;
+};
+
+}  // namespace artune

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: the ar-tune authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Signals between ranks whose payload is moved by copy engines (ce/push, host/copy-engine).
+//
+// Protocol. A copy's destination is fixed when a graph is captured, so there are no alternating slots; two signals per
+// call take their place. Every rank owns a board of flags that it alone writes for each reader:
+//   free[r -> p]          epoch + 1: "rank r has consumed what p sent in call `epoch`; p may overwrite it"
+//   arrived[r -> p][c]    epoch + 1: "chunk c of r's contribution to call `epoch` lies where p reads it"
+// Call `epoch` of rank r: wait for free[p -> r] == epoch from every peer; the copy engine moves the bytes; a kernel later
+// in the same stream stores arrived (stream order: the copy has ended, its bytes are at the destination); wait for the
+// peers' arrived; reduce; the last block to finish reading stores free and advances the epoch.
+// The first call passes the free wait because cleared memory shows 0 == epoch.
+//
+// Reuse. r overwrites p's receive area only after free[p -> r] of the call before, which p stores after its last read.
+// A flag steps by one per call and its reader waits for every step, so it is never more than one step ahead.
+//
+// What would break this: storing arrived from a stream that isn't ordered after the copy; advancing the epoch before
+// the free flags are out; a second communicator on the same board.
+#pragma once
+
+#include "protocol/elements.cuh"
+#include "protocol/lane.cuh"
+#include "protocol/wait.cuh"
+
+namespace artune {
+
+/// Boards of all ranks as one rank sees them. Flags are 64-bit words, kFlagStrideBytes apart.
+struct ExchangeArguments {
+  std::int32_t rank, ranks;
+  char* free_out[kMaxRanks];            ///< where this rank stores free for peer p
+  const char* free_in[kMaxRanks];       ///< where peer p's free for this rank shows
+  char* arrived_out[kMaxRanks];         ///< base of the chunk flags of this rank for peer p
+  const char* arrived_in[kMaxRanks];    ///< base of peer p's chunk flags for this rank
+  Bounds bounds;
+};
+
+/// One chunk to reduce. `contribution[p]`: where peer p's elements lie; [rank] unused, the input is taken.
+struct ChunkArguments {
+  const void* input;
+  void* output;
+  std::uint64_t count;
+  std::uint32_t chunk;                  ///< index of the chunk's arrived flag
+  const char* contribution[kMaxRanks];
+};
+
+ARTUNE_BOTH std::uint64_t* flag_at(char* base, std::uint32_t index) {
+  return reinterpret_cast<std::uint64_t*>(base + index * kFlagStrideBytes);
+}
+ARTUNE_BOTH const std::uint64_t* flag_at(const char* base, std::uint32_t index) {
+  return reinterpret_cast<const std::uint64_t*>(base + index * kFlagStrideBytes);
+}
+
+/// Lane p waits until peer p may be overwritten. False: failed.
+ARTUNE_BOTH bool wait_free(const ExchangeArguments& arguments, const Lane& lane, std::uint64_t epoch) {
+  bool alive = true;
+  for (std::uint32_t p = lane.thread; p < static_cast<std::uint32_t>(arguments.ranks); p += lane.threads) {
+    if (static_cast<int>(p) == arguments.rank || !alive) continue;
+    alive = wait_flag(flag_at(arguments.free_in[p], 0), epoch, arguments.bounds, arguments.rank, static_cast<int>(p), lane.block);
+  }
+  return alive;
+}
+
+/// Lane p tells peer p that chunk `chunk` is there.
+ARTUNE_BOTH void tell_arrived(const ExchangeArguments& arguments, const Lane& lane, std::uint64_t epoch, std::uint32_t chunk) {
+  for (std::uint32_t p = lane.thread; p < static_cast<std::uint32_t>(arguments.ranks); p += lane.threads) {
+    if (static_cast<int>(p) != arguments.rank) store_release(flag_at(arguments.arrived_out[p], chunk), epoch + 1);
+  }
+}
+
+/// Lane p waits for chunk `chunk` of peer p. False: failed.
+ARTUNE_BOTH bool wait_arrived(const ExchangeArguments& arguments, const Lane& lane, std::uint64_t epoch, std::uint32_t chunk) {
+  bool alive = true;
+  for (std::uint32_t p = lane.thread; p < static_cast<std::uint32_t>(arguments.ranks); p += lane.threads) {
+    if (static_cast<int>(p) == arguments.rank || !alive) continue;
+    alive = wait_flag(flag_at(arguments.arrived_in[p], chunk), epoch + 1, arguments.bounds, arguments.rank, static_cast<int>(p), lane.block);
+  }
+  return alive;
+}
+
+/// Tells every peer that its contribution has been consumed. By one block, after all blocks have read.
+ARTUNE_BOTH void tell_free(const ExchangeArguments& arguments, const Lane& lane, std::uint64_t epoch) {
+  for (std::uint32_t p = lane.thread; p < static_cast<std::uint32_t>(arguments.ranks); p += lane.threads) {
+    if (static_cast<int>(p) != arguments.rank) store_release(flag_at(arguments.free_out[p], 0), epoch + 1);
+  }
+}
+
+/// Sums a chunk in rank order. Not alive: NaN.
+template <DType D>
+ARTUNE_BOTH void reduce_chunk(const ExchangeArguments& arguments, const ChunkArguments& chunk, const Lane& lane, bool alive) {
+  const UserBuffer<D, 4> input(chunk.input, chunk.count);
+  const UserBuffer<D, 4> output(chunk.output, chunk.count);
+  for (std::uint64_t unit = lane.first(); unit < input.units(); unit += lane.stride()) {
+    if (!alive) {
+      output.store_nan(unit);
+      continue;
+    }
+    Sum<D, 4> sum;
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (int p = 0; p < kMaxRanks; ++p) {
+      if (p >= arguments.ranks) break;
+      std::uint32_t words[4];
+      if (p == arguments.rank) {
+        input.load(unit, words);
+      } else {
+        UserBuffer<D, 4>(chunk.contribution[p], chunk.count).load(unit, words);
+      }
+      sum.add(words);
+    }
+    std::uint32_t words[4];
+    sum.round_to(words);
+    output.store(unit, words);
+  }
+}
+
+}  // namespace artune
