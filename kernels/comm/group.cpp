@@ -192,10 +192,10 @@ void Group::allocate() {
       // Peers in an order that starts after the rank itself: not all ranks write to rank 0 first.
       for (int step = 1; step < ranks(); ++step) {
         const int peer = (rank + step) % ranks();
-        arguments.receive[peer] = area(rank, peer);
-        if (!is_host) arguments.send[arguments.sends++] = area(peer, rank);
+        arguments.area[peer].receive = area(rank, peer);
+        if (!is_host) arguments.area[arguments.sends++].send = area(peer, rank);
       }
-      if (is_host) arguments.send[arguments.sends++] = area(rank, rank);
+      if (is_host) arguments.area[arguments.sends++].send = area(rank, rank);
     }
   }
   const std::size_t push = planned_[index_of(CandidateId::ce_push)];
@@ -383,6 +383,11 @@ void Group::launch_push(int rank, const void* input, void* output, std::size_t c
 // every peer and copies it here; the caller's stream sums it. down(c) starts after this rank's own up(c): even if the
 // driver runs both streams through one hardware queue, chunk c is announced before anybody waits for it, so the ranks
 // can't wait for each other in a circle.
+//
+// Ranks that share a GPU do it all in the caller's stream. Branches of two graphs of one context can meet in one hardware
+// queue, all calls of the first graph ahead of all calls of the second: then rank 1's copy stands behind rank 0's wait
+// for it. Seen on an H200, driver 580.159, 2026-12-01: graphs of 50 calls hung in the first, eager calls and graphs of 3
+// didn't.
 void Group::launch_staged(int rank, const Geometry& geometry, const void* input, void* output, std::size_t count, DType dtype,
                           cudaStream_t stream) {
   Rank& mine = *ranks_[rank];
@@ -396,47 +401,55 @@ void Group::launch_staged(int rank, const Geometry& geometry, const void* input,
   chunk_bytes = std::max<std::size_t>((chunk_bytes + 15) / 16 * 16, 16);
   const int chunks = static_cast<int>((bytes + chunk_bytes - 1) / chunk_bytes);
 
+  const bool branches = ranks_per_gpu_ == 1;
+  const cudaStream_t up = branches ? static_cast<cudaStream_t>(mine.up) : stream;
+  const cudaStream_t down = branches ? static_cast<cudaStream_t>(mine.down) : stream;
+  const auto after = [&](cudaStream_t later, cudaStream_t earlier, cudaEvent_t event) {
+    if (later == earlier) return;
+    ARTUNE_CHECK_CUDA(cudaEventRecord(event, earlier));
+    ARTUNE_CHECK_CUDA(cudaStreamWaitEvent(later, event, 0));
+  };
+
   launch_exchange_begin(arguments, chunks, stream);
-  ARTUNE_CHECK_CUDA(cudaEventRecord(mine.fork, stream));
-  ARTUNE_CHECK_CUDA(cudaStreamWaitEvent(mine.up, mine.fork, 0));
+  after(up, stream, mine.fork);
   char* staging = host_slabs_[index].data() + area_bytes * static_cast<std::size_t>(rank);
   for (int c = 0; c < chunks; ++c) {
     const std::size_t at = static_cast<std::size_t>(c) * chunk_bytes;
     const std::size_t size = std::min(chunk_bytes, bytes - at);
-    ARTUNE_CHECK_CUDA(cudaMemcpyAsync(staging + at, static_cast<const char*>(input) + at, size, cudaMemcpyDeviceToHost, mine.up));
-    launch_exchange_publish(arguments, c, mine.up);
-    ARTUNE_CHECK_CUDA(cudaEventRecord(mine.published[c], mine.up));
+    ARTUNE_CHECK_CUDA(cudaMemcpyAsync(staging + at, static_cast<const char*>(input) + at, size, cudaMemcpyDeviceToHost, up));
+    launch_exchange_publish(arguments, c, up);
+    if (branches) ARTUNE_CHECK_CUDA(cudaEventRecord(mine.published[c], up));
   }
   for (int c = 0; c < chunks; ++c) {
     const std::size_t at = static_cast<std::size_t>(c) * chunk_bytes;
     const std::size_t size = std::min(chunk_bytes, bytes - at);
-    ARTUNE_CHECK_CUDA(cudaStreamWaitEvent(mine.down, mine.published[c], 0));
-    launch_exchange_await(arguments, c, mine.down);
+    if (branches) ARTUNE_CHECK_CUDA(cudaStreamWaitEvent(down, mine.published[c], 0));
+    launch_exchange_await(arguments, c, down);
     ChunkArguments chunk{static_cast<const char*>(input) + at, static_cast<char*>(output) + at, size / element_bytes(dtype),
                          static_cast<std::uint32_t>(c), {}};
     for (int step = 1; step < ranks(); ++step) {
       const int peer = (rank + step) % ranks();
       char* here = mine.slabs[index].data() + staged * static_cast<std::size_t>(step - 1) + at;
       const char* there = host_slabs_[index].data() + area_bytes * static_cast<std::size_t>(peer) + at;
-      ARTUNE_CHECK_CUDA(cudaMemcpyAsync(here, there, size, cudaMemcpyHostToDevice, mine.down));
+      ARTUNE_CHECK_CUDA(cudaMemcpyAsync(here, there, size, cudaMemcpyHostToDevice, down));
       chunk.contribution[peer] = here;
     }
-    ARTUNE_CHECK_CUDA(cudaEventRecord(mine.landed[c], mine.down));
-    ARTUNE_CHECK_CUDA(cudaStreamWaitEvent(stream, mine.landed[c], 0));
+    after(stream, down, mine.landed[c]);
     const bool is_last = c + 1 == chunks;
     launch_exchange_reduce(arguments, chunk, dtype, is_last ? ExchangeStep::reduce_and_finish : ExchangeStep::reduce,
                            reduce_blocks(facts(0), size), kReduceThreads, stream);
   }
   // `up` has ended before the last `landed`; joining it explicitly is what a capture asks for.
-  ARTUNE_CHECK_CUDA(cudaEventRecord(mine.up_done, mine.up));
-  ARTUNE_CHECK_CUDA(cudaStreamWaitEvent(stream, mine.up_done, 0));
+  after(stream, up, mine.up_done);
 }
 
 std::optional<std::string> Group::failure() const {
-  for (int rank = 0; rank < ranks(); ++rank) {
-    const auto* report = reinterpret_cast<const FailureReport*>(words_.data() + kReportBytes * static_cast<std::size_t>(rank));
-    if (std::atomic_ref(*const_cast<std::uint32_t*>(&report->present)).load(std::memory_order_acquire) != 0) return describe_failure(*report);
-  }
+  const FailureReport* failed = first_cause(
+      ranks(), [&](int rank) { return reinterpret_cast<const FailureReport*>(words_.data() + kReportBytes * static_cast<std::size_t>(rank)); },
+      [](const FailureReport& report) {
+        return std::atomic_ref(const_cast<std::uint32_t&>(report.present)).load(std::memory_order_acquire) != 0;
+      });
+  if (failed != nullptr) return describe_failure(*failed);
   if (nccl_) {
     if (std::string error = nccl_->async_error(); !error.empty()) return "NCCL: " + error;
   }

@@ -24,12 +24,15 @@ constexpr std::size_t kP2pLlUpTo = std::size_t{256} << 10;
 
 CandidateId default_of(Path path, int ranks, std::size_t bytes) {
   switch (path) {
-    case Path::nccl: return CandidateId::nccl;
+    case Path::nccl:
+      return CandidateId::nccl;
     case Path::host:
       if (bytes <= (ranks > 2 ? kHostLlUpToManyRanks : kHostLlUpTo)) return CandidateId::host_one_shot_ll;
       return bytes <= kHostFlagUpTo ? CandidateId::host_one_shot_flag : CandidateId::host_copy_engine;
-    case Path::p2p: return bytes <= kP2pLlUpTo ? CandidateId::p2p_one_shot_ll : CandidateId::p2p_one_shot_flag;
-    case Path::ce: return CandidateId::ce_push;
+    case Path::p2p:
+      return bytes <= kP2pLlUpTo ? CandidateId::p2p_one_shot_ll : CandidateId::p2p_one_shot_flag;
+    case Path::ce:
+      return CandidateId::ce_push;
   }
   return CandidateId::nccl;
 }
@@ -66,7 +69,8 @@ class TableBuilder {
 
   void add(DType dtype, Mode mode, const Table* tuned) {
     const std::vector<Entry> entries = tuned == nullptr || switches_.disabled ? default_ : usable_part(*tuned);
-    table_.slices_[DispatchTable::slot(dtype, mode)] = {static_cast<std::uint32_t>(table_.ends_.size()), static_cast<std::uint32_t>(entries.size())};
+    table_.slices_[DispatchTable::slot(dtype, mode)] = {static_cast<std::uint32_t>(table_.ends_.size()),
+                                                        static_cast<std::uint32_t>(entries.size())};
     for (const Entry& entry : entries) {
       table_.ends_.push_back(entry.end);
       table_.choices_.push_back(entry.choice);
@@ -159,7 +163,8 @@ AdmitFacts facts_of(const Profile& profile, int ranks) {
   for (const int index : profile.header.world->devices) {
     for (const GpuFacts& gpu : profile.header.machine.gpus) {
       if (gpu.index != index) continue;
-      facts.multiprocessors = facts.multiprocessors == 0 ? gpu.multiprocessors : std::min(facts.multiprocessors, gpu.multiprocessors);
+      facts.multiprocessors =
+          facts.multiprocessors == 0 ? gpu.multiprocessors : std::min(facts.multiprocessors, gpu.multiprocessors);
     }
   }
   return facts;
@@ -167,11 +172,13 @@ AdmitFacts facts_of(const Profile& profile, int ranks) {
 
 }  // namespace
 
-DispatchTable DispatchTable::from_profile(const Profile& profile, int ranks, Launch launch, Load load, const DispatchSwitches& switches) {
+DispatchTable DispatchTable::from_profile(const Profile& profile, int ranks, Launch launch, Load load,
+                                          const DispatchSwitches& switches) {
   TableBuilder builder(facts_of(profile, ranks), switches);
   for (const auto& dtype : WordTable<DType>::entries) {
     for (const auto& mode : WordTable<Mode>::entries) {
-      builder.add(dtype.value, mode.value, profile.find({Op::all_reduce, dtype.value, dtype.value, ranks, mode.value, launch, load}));
+      builder.add(dtype.value, mode.value,
+                  profile.find({Op::all_reduce, dtype.value, dtype.value, ranks, mode.value, launch, load}));
     }
   }
   return builder.take();

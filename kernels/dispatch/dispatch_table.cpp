@@ -55,9 +55,10 @@ std::string DispatchTable::digest() const {
     for (std::size_t i = slice.begin; i < slice.begin + slice.length; ++i) {
       const Choice& choice = choices_[i];
       const Geometry& geometry = choice.geometry;
-      text += std::to_string(ends_[i]) + " " + std::string(info_of(choice.candidate).name) + " " + std::to_string(geometry.blocks) + " " +
-              std::to_string(geometry.threads) + " " + std::to_string(geometry.max_ctas) + " " + std::to_string(geometry.chunk_bytes) + " " +
-              std::string(to_string(choice.numerics)) + (choice.tuned ? " tuned\n" : " default\n");
+      text += std::to_string(ends_[i]) + " " + std::string(info_of(choice.candidate).name) + " " +
+              std::to_string(geometry.blocks) + " " + std::to_string(geometry.threads) + " " + std::to_string(geometry.max_ctas) +
+              " " + std::to_string(geometry.chunk_bytes) + " " + std::string(to_string(choice.numerics)) +
+              (choice.tuned ? " tuned\n" : " default\n");
     }
   }
   return sha256_hex(text);

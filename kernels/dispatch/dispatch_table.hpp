@@ -31,7 +31,7 @@ struct Profile;
 
 /// Which paths may be used, and whether the profile is listened to at all.
 struct DispatchSwitches {
-  bool disabled = false;                                     ///< ARTUNE_DISABLE: everything goes to the default
+  bool disabled = false;  ///< ARTUNE_DISABLE: everything goes to the default
   std::array<bool, WordTable<Path>::entries.size()> allowed = {true, true, true, true};  ///< by Path
 
   bool allows(Path path) const { return allowed[static_cast<std::size_t>(path)]; }
@@ -44,9 +44,9 @@ DispatchSwitches make_switches(bool disable, const std::optional<std::vector<Pat
 
 struct Choice {
   CandidateId candidate = CandidateId::nccl;
-  Geometry geometry;                       ///< all zero for nccl = NCCL's own choice
+  Geometry geometry;  ///< all zero for nccl = NCCL's own choice
   Numerics numerics = Numerics::nccl;
-  bool tuned = false;                      ///< false: the profile doesn't cover this, or its path can't be had here
+  bool tuned = false;  ///< false: the profile doesn't cover this, or its path can't be had here
 
   auto operator<=>(const Choice&) const = default;
 };
@@ -55,7 +55,7 @@ struct Choice {
 struct Use {
   CandidateId candidate;
   Geometry geometry;
-  std::size_t max_bytes;                   ///< kUnbounded where the range is open
+  std::size_t max_bytes;  ///< kUnbounded where the range is open
 
   auto operator<=>(const Use&) const = default;
 };
@@ -66,7 +66,8 @@ class DispatchTable {
 
   /// The tables of `profile` for these ranks, launch and load. Keys that the profile lacks go to the default; ranges
   /// whose path isn't allowed go to the default over their bytes. The caller has matched the profile (fingerprint.hpp).
-  static DispatchTable from_profile(const Profile& profile, int ranks, Launch launch, Load load, const DispatchSwitches& switches);
+  static DispatchTable from_profile(const Profile& profile, int ranks, Launch launch, Load load,
+                                    const DispatchSwitches& switches);
 
   /// Without a profile. The default is NCCL; without it `host`, by size; where both are forbidden p2p, then ce.
   /// Of `facts`, ranks, ranks_per_gpu and multiprocessors count: they bound the geometries.
@@ -105,7 +106,9 @@ class DispatchTable {
   friend class TableBuilder;
   static constexpr std::size_t kDTypes = WordTable<DType>::entries.size();
   static constexpr std::size_t kModes = WordTable<Mode>::entries.size();
-  static constexpr std::size_t slot(DType dtype, Mode mode) { return static_cast<std::size_t>(dtype) * kModes + static_cast<std::size_t>(mode); }
+  static constexpr std::size_t slot(DType dtype, Mode mode) {
+    return static_cast<std::size_t>(dtype) * kModes + static_cast<std::size_t>(mode);
+  }
 
   struct Slice {
     std::uint32_t begin = 0, length = 0;
@@ -114,9 +117,9 @@ class DispatchTable {
   DispatchTable() = default;
 
   std::array<Slice, kDTypes * kModes> slices_{};
-  std::vector<std::size_t> ends_;      ///< max_bytes of each range, ascending within a slice
-  std::vector<Choice> choices_;        ///< parallel to ends_
-  std::string gap_;                    ///< why some message can't be served; empty = all can
+  std::vector<std::size_t> ends_;  ///< max_bytes of each range, ascending within a slice
+  std::vector<Choice> choices_;    ///< parallel to ends_
+  std::string gap_;                ///< why some message can't be served; empty = all can
 };
 
 }  // namespace artune

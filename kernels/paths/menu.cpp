@@ -10,6 +10,9 @@ namespace {
 
 /// The geometry that gives every thread `units_each` units of `unit_bytes`, within [1, most] blocks.
 Geometry spread(const AdmitFacts& facts, int threads, std::size_t unit_bytes, int units_each, int most) {
+  // A block of idle warps takes longer to start and to meet at a barrier.
+  const std::size_t units = std::max<std::size_t>((facts.bytes + unit_bytes - 1) / unit_bytes, 1);
+  threads = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads), (units + 31) / 32 * 32));
   const std::size_t per_block = unit_bytes * static_cast<std::size_t>(threads) * static_cast<std::size_t>(units_each);
   const std::size_t wanted = (facts.bytes + per_block - 1) / per_block;
   const auto limit = static_cast<std::size_t>(std::min(most, most_resident_blocks(facts, threads)));
@@ -29,7 +32,8 @@ constexpr std::size_t kLlPayloadBytes = 8;    // of one 16-byte packet
 constexpr std::size_t kVectorBytes = 16;
 
 std::vector<Geometry> ll_geometries(const AdmitFacts& facts) {
-  return distinct({spread(facts, 512, kLlPayloadBytes, 1, 128), spread(facts, 256, kLlPayloadBytes, 1, 128)});
+  return distinct({spread(facts, 512, kLlPayloadBytes, 1, 128), spread(facts, 256, kLlPayloadBytes, 1, 128),
+                   spread(facts, 128, kLlPayloadBytes, 1, 128)});
 }
 
 std::vector<Geometry> flag_geometries(const AdmitFacts& facts) {

@@ -17,11 +17,12 @@ __device__ void leave_with_nan(const OneShotArguments& arguments, const Lane& la
   for (std::uint64_t unit = lane.first(); unit < output.units(); unit += lane.stride()) output.store_nan(unit);
 }
 
-/// Lets the next launch see the next epoch. After a barrier that every thread reaches with the epoch in a register: the
-/// last block's ticket says that all blocks have read it. So the store needs no place at the end of the kernel, where
-/// it would be waited for.
+/// Lets the next launch see the next epoch. After a barrier that every thread reaches only once its own load of the epoch
+/// has returned (it has branched on the error beside it): the last block's ticket says that all blocks have read. So the
+/// store needs no place at the end of the kernel, where it would be waited for, and the ticket needs no fence: a load
+/// that has returned can't see a later store.
 __device__ void advance_epoch(Control* control, const Lane& lane, std::uint64_t epoch) {
-  if (lane.thread == 0 && last_of(&control->ticket, lane.blocks)) store_epoch(control, epoch + 1);
+  if (lane.thread == 0 && last_of_unordered(&control->ticket, lane.blocks)) store_epoch(control, epoch + 1);
 }
 
 template <DType D, int N>
@@ -29,11 +30,12 @@ __global__ void __launch_bounds__(kMostThreads, kBlocksPerMultiprocessor)
     one_shot_ll_kernel(const __grid_constant__ OneShotArguments arguments) {
   const Lane lane = Lane::current();
   const EpochAndError entry = load_entry(arguments.bounds.control);
+  const LlFirst<D> first(arguments, lane);
   if (entry.error != 0) return leave_with_nan<D>(arguments, lane);
-  ll_send<D>(arguments, lane, entry.epoch);
+  ll_send<D>(arguments, lane, entry.epoch, first);
   __syncthreads();
   advance_epoch(arguments.bounds.control, lane, entry.epoch);
-  ll_receive<D, N>(arguments, lane, entry.epoch);
+  ll_receive<D, N>(arguments, lane, entry.epoch, first);
 }
 
 template <DType D, int N>

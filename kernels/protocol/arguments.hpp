@@ -32,7 +32,7 @@ struct FailureReport {
   std::uint64_t expected, seen;
 };
 
-enum FailureCause : std::uint32_t { kTimedOut = 1, kAbortedByHost = 2 };
+enum FailureCause : std::uint32_t { kTimedOut = 1, kAborted = 2 };  // kAborted: another rank failed first, or the host gave up
 
 /// What every waiting body needs to stay bounded.
 struct Bounds {
@@ -42,22 +42,29 @@ struct Bounds {
   std::uint64_t timeout_ns;      ///< 0 = wait for ever (the abort word still ends it)
 };
 
-/// One launch of a one-shot protocol on one rank.
+/// Where one-shot data goes and comes from, per index. `send[s]` and `receive[p]` lie side by side: with two ranks all
+/// addresses of a launch fit one line of the constant cache, which every launch loads anew.
+struct OneShotArea {
+  char* send;
+  const char* receive;
+};
+
+/// One launch of a one-shot protocol on one rank. What a small message needs stands first.
 ///
-/// `send[s]` is the base of an area this rank writes, `receive[p]` the base of the area in which rank p's contribution
-/// arrives; an area holds `kSlots` slots of `slot_bytes`. Pushing to peers, there are ranks-1 send areas (in the peers'
-/// memory) and all receive areas are local. Through host memory there is one send area that the peers read.
+/// area[s].send, s < sends, is the base of an area this rank writes; area[p].receive the base of the area in which rank
+/// p's contribution arrives ([rank] unused). An area holds `kSlots` slots of `slot_bytes`. Pushing to peers, there are
+/// ranks-1 send areas (in the peers' memory) and all receive areas are local. Through host memory there is one send area
+/// that the peers read.
 struct OneShotArguments {
   const void* input;
   void* output;
   std::uint64_t count;           ///< elements; > 0
-  std::int32_t rank, ranks;
-  std::int32_t sends;
+  Bounds bounds;
   std::uint64_t slot_bytes;
   std::uint64_t flags_offset;    ///< of the flags inside a slot (flag protocol)
-  char* send[kMaxRanks];
-  const char* receive[kMaxRanks];  ///< [rank] unused
-  Bounds bounds;
+  std::int32_t rank, ranks;
+  std::int32_t sends;
+  OneShotArea area[kMaxRanks];
 };
 
 inline constexpr std::uint32_t kSlots = 2;

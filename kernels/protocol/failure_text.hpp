@@ -15,4 +15,17 @@ inline std::string describe_failure(const FailureReport& report) {
          std::to_string(report.block) + ": expected " + std::to_string(report.expected) + ", saw " + std::to_string(report.seen) + ")";
 }
 
+/// The report to show of all ranks' reports: one that ran out of time names the cause, those aborted by it the effect.
+/// `present(report)` tells (with acquire) whether a report was written. nullptr = no rank failed.
+template <typename ReportAt, typename Present>
+const FailureReport* first_cause(int ranks, const ReportAt& report_at, const Present& present) {
+  const FailureReport* found = nullptr;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const FailureReport* report = report_at(rank);
+    if (!present(*report)) continue;
+    if (found == nullptr || (found->cause != kTimedOut && report->cause == kTimedOut)) found = report;
+  }
+  return found;
+}
+
 }  // namespace artune

@@ -75,10 +75,11 @@ struct Piece {
 
 /// Runs body(rank, block) on a thread each and waits for all: ranks are as concurrent as GPUs, blocks as blocks.
 template <typename Body>
-void on_threads(int ranks, int blocks, const Body& body) {
+void on_threads(int ranks, int left_out, int blocks, const Body& body) {
   std::vector<std::jthread> threads;
   threads.reserve(static_cast<std::size_t>(ranks * blocks));
   for (int rank = 0; rank < ranks; ++rank) {
+    if (rank == left_out) continue;
     for (int block = 0; block < blocks; ++block) threads.emplace_back([&body, rank, block] { body(rank, block); });
   }
 }
@@ -113,10 +114,10 @@ struct HostGroup::State {
     arguments.flags_offset = family.flags_offset;
     for (int p = 0; p < ranks; ++p) {
       if (p == rank) continue;
-      arguments.receive[p] = family.area(rank, p);
-      if (!family.board) arguments.send[arguments.sends++] = family.area(p, rank);
+      arguments.area[p].receive = family.area(rank, p);
+      if (!family.board) arguments.area[arguments.sends++].send = family.area(p, rank);
     }
-    if (family.board) arguments.send[arguments.sends++] = family.area(rank, rank);
+    if (family.board) arguments.area[arguments.sends++].send = family.area(rank, rank);
     arguments.bounds = bounds(family.controls[rank], rank);
     return arguments;
   }
@@ -138,20 +139,21 @@ struct HostGroup::State {
 
   template <DType D>
   void run_ll(OneShotFamily& family, const Piece& piece, int blocks) {
-    on_threads(ranks, blocks, [&](int rank, int block) {
+    on_threads(ranks, left_out, blocks, [&](int rank, int block) {
       const OneShotArguments arguments = one_shot_arguments(family, piece, rank);
       const Lane lane = host_lane(block, blocks);
       Control* control = arguments.bounds.control;
       const std::uint64_t epoch = load_entry(control).epoch;
-      ll_send<D>(arguments, lane, epoch);
+      const LlFirst<D> first(arguments, lane);
+      ll_send<D>(arguments, lane, epoch, first);
       if (last_of(&control->ticket, lane.blocks)) store_epoch(control, epoch + 1);
-      ll_receive<D, 0>(arguments, lane, epoch);
+      ll_receive<D, 0>(arguments, lane, epoch, first);
     });
   }
 
   template <DType D>
   void run_flag(OneShotFamily& family, const Piece& piece, int blocks) {
-    on_threads(ranks, blocks, [&](int rank, int block) {
+    on_threads(ranks, left_out, blocks, [&](int rank, int block) {
       const OneShotArguments arguments = one_shot_arguments(family, piece, rank);
       const Lane lane = host_lane(block, blocks);
       Control* control = arguments.bounds.control;
@@ -166,7 +168,7 @@ struct HostGroup::State {
   /// ce/push with memcpy as the copy engine.
   template <DType D>
   void run_push(const Piece& piece) {
-    on_threads(ranks, 1, [&](int rank, int) {
+    on_threads(ranks, left_out, 1, [&](int rank, int) {
       const ExchangeArguments arguments = exchange_arguments(push, rank);
       const Lane lane = host_lane(0, 1);
       Control* control = arguments.bounds.control;
@@ -190,7 +192,7 @@ struct HostGroup::State {
   void run_staged(const Piece& piece, std::size_t chunk_bytes) {
     const std::size_t bytes = piece.count * element_bytes(D);
     chunk_bytes = std::max({chunk_bytes / 16 * 16, (bytes / kMostChunks + 15) / 16 * 16 + 16, std::size_t{16}});
-    on_threads(ranks, 1, [&](int rank, int) {
+    on_threads(ranks, left_out, 1, [&](int rank, int) {
       const ExchangeArguments arguments = exchange_arguments(staged, rank);
       const Lane lane = host_lane(0, 1);
       Control* control = arguments.bounds.control;
@@ -245,6 +247,7 @@ struct HostGroup::State {
   ExchangeFamily push, staged;
   std::vector<FailureReport> reports;
   std::uint32_t group_abort = 0;
+  int left_out = -1;
 };
 
 HostGroup::HostGroup(int ranks, std::size_t max_bytes, std::chrono::milliseconds timeout)
@@ -258,6 +261,8 @@ void HostGroup::start_at_epoch(std::uint64_t epoch) {
   }
 }
 
+void HostGroup::leave_out(int rank) { state_->left_out = rank; }
+
 Status HostGroup::all_reduce(CandidateId candidate, const Geometry& geometry, DType dtype, const std::vector<const void*>& inputs,
                              const std::vector<void*>& outputs, std::size_t count) {
   if (candidate == CandidateId::nccl) return Error{Reason::unavailable, "nccl has no protocol of ours to run on CPU threads"};
@@ -269,10 +274,9 @@ Status HostGroup::all_reduce(CandidateId candidate, const Geometry& geometry, DT
       case DType::f16: state_->run<DType::f16>(candidate, geometry, piece); break;
       case DType::bf16: state_->run<DType::bf16>(candidate, geometry, piece); break;
     }
-    for (const FailureReport& report : state_->reports) {
-      if (report.present == 0) continue;
-      return Error{Reason::hang, describe_failure(report)};
-    }
+    const FailureReport* failure = first_cause(
+        state_->ranks, [&](int rank) { return &state_->reports[rank]; }, [](const FailureReport& report) { return report.present != 0; });
+    if (failure != nullptr) return Error{Reason::hang, describe_failure(*failure)};
   }
   return Ok{};
 }

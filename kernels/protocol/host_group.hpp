@@ -36,6 +36,9 @@ class HostGroup {
   /// For tests of the wrap: the one-shot families go on from this epoch. Only before the first call.
   void start_at_epoch(std::uint64_t epoch);
 
+  /// For tests of bounded waiting: this rank doesn't take part from now on.
+  void leave_out(int rank);
+
  private:
   struct State;
   std::unique_ptr<State> state_;

@@ -117,6 +117,19 @@ ARTUNE_BOTH bool last_of(std::uint32_t* ticket, std::uint32_t holders) {
 #endif
 }
 
+/// As last_of(), ordering nothing: for callers whose earlier accesses have completed by themselves. On the GPU a release
+/// here would wait for every store of the thread to arrive, half a microsecond of a two-microsecond call.
+ARTUNE_BOTH bool last_of_unordered(std::uint32_t* ticket, std::uint32_t holders) {
+#if defined(__CUDA_ARCH__)
+  if (holders == 1) return true;
+  std::uint32_t before;
+  asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(ticket), "r"(holders - 1) : "memory");
+  return before == holders - 1;
+#else
+  return last_of(ticket, holders);
+#endif
+}
+
 /// The epoch and the sticky error of a control block, in one access on the GPU.
 struct EpochAndError {
   std::uint64_t epoch;

@@ -38,11 +38,11 @@ ARTUNE_BOTH void flag_send(const OneShotArguments& arguments, const Lane& lane, 
   for (std::uint64_t unit = lane.first(); unit < input.units(); unit += lane.stride()) {
     std::uint32_t words[4];
     input.load(unit, words);
-    for (int s = 0; s < arguments.sends; ++s) input.store_unit(arguments.send[s] + slot + unit * kVectorBytes, words);
+    for (int s = 0; s < arguments.sends; ++s) input.store_unit(arguments.area[s].send + slot + unit * kVectorBytes, words);
   }
   block_barrier();
   for (std::uint32_t s = lane.thread; s < static_cast<std::uint32_t>(arguments.sends); s += lane.threads) {
-    char* flag = arguments.send[s] + slot + arguments.flags_offset + lane.block * kFlagStrideBytes;
+    char* flag = arguments.area[s].send + slot + arguments.flags_offset + lane.block * kFlagStrideBytes;
     store_release(reinterpret_cast<std::uint64_t*>(flag), epoch + 1);
   }
 }
@@ -53,7 +53,7 @@ ARTUNE_BOTH bool flag_wait(const OneShotArguments& arguments, const Lane& lane, 
   bool alive = true;
   for (std::uint32_t p = lane.thread; p < static_cast<std::uint32_t>(arguments.ranks); p += lane.threads) {
     if (static_cast<int>(p) == arguments.rank || !alive) continue;
-    const char* flag = arguments.receive[p] + slot + arguments.flags_offset + lane.block * kFlagStrideBytes;
+    const char* flag = arguments.area[p].receive + slot + arguments.flags_offset + lane.block * kFlagStrideBytes;
     alive = wait_flag(reinterpret_cast<const std::uint64_t*>(flag), epoch + 1, arguments.bounds, arguments.rank, static_cast<int>(p),
                       lane.block);
   }
@@ -85,7 +85,7 @@ ARTUNE_BOTH void flag_reduce(const OneShotArguments& arguments, const Lane& lane
       if (p == arguments.rank) {
         input.load(unit, words);
       } else {
-        input.load_unit(arguments.receive[p] + slot + unit * kVectorBytes, words);
+        input.load_unit(arguments.area[p].receive + slot + unit * kVectorBytes, words);
       }
       sum.add(words);
     }

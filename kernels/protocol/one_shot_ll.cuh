@@ -49,21 +49,33 @@ ARTUNE_BOTH void ll_clear_rest(const OneShotArguments& arguments, const Lane& la
   const std::uint64_t slot = epoch % kSlots * arguments.slot_bytes;
   const std::uint64_t capacity = arguments.slot_bytes / kPacketBytes;
   for (std::uint64_t unit = units + lane.first(); unit < capacity; unit += lane.stride()) {
-    for (int s = 0; s < arguments.sends; ++s) store_packet(arguments.send[s] + slot + unit * kPacketBytes, {0, 0});
+    for (int s = 0; s < arguments.sends; ++s) store_packet(arguments.area[s].send + slot + unit * kPacketBytes, {0, 0});
   }
 }
 
+/// A lane's first unit of the input, loaded before anything that has to be waited for. In place of a second read: the
+/// lane needs it for sending and for summing.
+template <DType D>
+struct LlFirst {
+  std::uint32_t words[2] = {};
+
+  ARTUNE_BOTH LlFirst(const OneShotArguments& arguments, const Lane& lane) {
+    const UserBuffer<D, 2> input(arguments.input, arguments.count);
+    if (lane.first() < input.units()) input.load(lane.first(), words);
+  }
+};
+
 /// Sends the packets of this lane.
 template <DType D>
-ARTUNE_BOTH void ll_send(const OneShotArguments& arguments, const Lane& lane, std::uint64_t epoch) {
+ARTUNE_BOTH void ll_send(const OneShotArguments& arguments, const Lane& lane, std::uint64_t epoch, const LlFirst<D>& first) {
   const UserBuffer<D, 2> input(arguments.input, arguments.count);
   const std::uint32_t tag = ll_tag(epoch);
   const std::uint64_t slot = epoch % kSlots * arguments.slot_bytes;
+  std::uint32_t words[2] = {first.words[0], first.words[1]};
   for (std::uint64_t unit = lane.first(); unit < input.units(); unit += lane.stride()) {
-    std::uint32_t words[2];
-    input.load(unit, words);
+    if (unit != lane.first()) input.load(unit, words);
     const Packet packet = make_packet(words, tag);
-    for (int s = 0; s < arguments.sends; ++s) store_packet(arguments.send[s] + slot + unit * kPacketBytes, packet);
+    for (int s = 0; s < arguments.sends; ++s) store_packet(arguments.area[s].send + slot + unit * kPacketBytes, packet);
   }
   if (epoch >= kTagPeriod && epoch % kTagPeriod < kSlots) ll_clear_rest(arguments, lane, epoch, input.units());
 }
@@ -80,7 +92,7 @@ ARTUNE_BOTH bool ll_wait(const char* from, std::uint32_t tag, Packet& packet, co
 /// Receives, sums in rank order and stores. N is the number of ranks, or 0 to take it from the arguments. False: failed,
 /// and the lane's output is NaN.
 template <DType D, int N>
-ARTUNE_BOTH bool ll_receive(const OneShotArguments& arguments, const Lane& lane, std::uint64_t epoch) {
+ARTUNE_BOTH bool ll_receive(const OneShotArguments& arguments, const Lane& lane, std::uint64_t epoch, const LlFirst<D>& first) {
   const int ranks = N > 0 ? N : arguments.ranks;
   const UserBuffer<D, 2> input(arguments.input, arguments.count);
   const UserBuffer<D, 2> output(arguments.output, arguments.count);
@@ -89,15 +101,15 @@ ARTUNE_BOTH bool ll_receive(const OneShotArguments& arguments, const Lane& lane,
   bool alive = true;
   for (std::uint64_t unit = lane.first(); unit < input.units(); unit += lane.stride()) {
     const std::uint64_t at = slot + unit * kPacketBytes;
-    std::uint32_t own[2];
-    input.load(unit, own);
+    std::uint32_t own[2] = {first.words[0], first.words[1]};
+    if (unit != lane.first()) input.load(unit, own);
     // A first poll of all peers before waiting for any: their round trips overlap.
     Packet packets[N > 0 ? N : 1] = {};
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
     for (int p = 0; p < N; ++p) {
-      if (p != arguments.rank) packets[p] = load_packet(arguments.receive[p] + at);
+      if (p != arguments.rank) packets[p] = load_packet(arguments.area[p].receive + at);
     }
     Sum<D, 2> sum;
 #if defined(__CUDA_ARCH__)
@@ -107,7 +119,7 @@ ARTUNE_BOTH bool ll_receive(const OneShotArguments& arguments, const Lane& lane,
       std::uint32_t words[2] = {own[0], own[1]};
       if (p != arguments.rank) {
         Packet& packet = packets[N > 0 ? p : 0];
-        if (alive && (N == 0 || !has_tag(packet, tag))) alive = ll_wait(arguments.receive[p] + at, tag, packet, arguments, p, lane);
+        if (alive && (N == 0 || !has_tag(packet, tag))) alive = ll_wait(arguments.area[p].receive + at, tag, packet, arguments, p, lane);
         words[0] = static_cast<std::uint32_t>(packet.low);
         words[1] = static_cast<std::uint32_t>(packet.high);
       }

@@ -16,6 +16,10 @@
 #include "protocol/arguments.hpp"
 #include "protocol/memory.cuh"
 
+#if !defined(__CUDA_ARCH__)
+#include <thread>
+#endif
+
 namespace artune {
 
 inline constexpr std::uint32_t kPollsPerLook = 64;
@@ -51,6 +55,9 @@ ARTUNE_BOTH void record_failure(const Bounds& bounds, FailureCause cause, int ra
 /// Called after a poll that missed. True: leave, the call has failed.
 ARTUNE_BOTH bool give_up(Patience& patience, const Bounds& bounds, int rank, int peer, std::uint32_t block, std::uint64_t expected,
                          std::uint64_t seen) {
+#if !defined(__CUDA_ARCH__)
+  std::this_thread::yield();  // more ranks than cores: the one waited for may need this one
+#endif
   if (++patience.polls % kPollsPerLook != 0) return false;
   const std::uint64_t now = now_ns();
   if (patience.started_ns == 0) {
@@ -62,7 +69,7 @@ ARTUNE_BOTH bool give_up(Patience& patience, const Bounds& bounds, int rank, int
   patience.next_look_ns = now + kLookEveryNs;
   if (load_word(&bounds.control->error) != 0) return true;
   if (elected() && load_word(bounds.group_abort) != 0) {
-    record_failure(bounds, kAbortedByHost, rank, peer, block, expected, seen);
+    record_failure(bounds, kAborted, rank, peer, block, expected, seen);
     return true;
   }
   if (bounds.timeout_ns != 0 && now - patience.started_ns > bounds.timeout_ns) {
