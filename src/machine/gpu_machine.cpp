@@ -1,0 +1,483 @@
+// SPDX-FileCopyrightText: the ar-tune authors
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/gpu_machine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "comm/self_test.hpp"
+#include "machine/gpu_ranks.hpp"
+#include "machine/gpu_tuned.hpp"
+#include "probe/this_machine.hpp"
+#if ARTUNE_TEST_FAULTS
+#include "machine/faults.hpp"
+#endif
+
+namespace artune {
+namespace {
+
+constexpr std::string_view kTunedName = "tuned";
+// A batch lasts about this long: long against the resolution of events (half a microsecond), short against a budget.
+constexpr double kBatchUs = 1000;
+constexpr int kMostCallsPerBatch = 50;
+constexpr int kFewestCallsPerBatch = 4;
+constexpr int kIsolatedCalls = 15;
+
+/// A duration to size batches by. Only its order of magnitude matters, so a fast machine's rates do for all.
+double rough_call_us(Path path, const Shape& shape) {
+  const auto bytes = static_cast<double>(shape.bytes);
+  switch (path) {
+    case Path::host: return 8 + bytes * (shape.ranks - 1) / 20e3;
+    case Path::nccl: return 10 + bytes / 100e3;
+    default: return 3 + bytes / 200e3;
+  }
+}
+
+/// One CUDA graph per rank, as serving stacks replay them.
+class RankGraphs {
+ public:
+  RankGraphs() = default;
+  RankGraphs(RankGraphs&& other) noexcept : executables_(std::exchange(other.executables_, {})) {}
+  RankGraphs& operator=(RankGraphs&& other) noexcept {
+    std::swap(executables_, other.executables_);
+    return *this;
+  }
+  ~RankGraphs() {
+    for (const cudaGraphExec_t executable : executables_) cudaGraphExecDestroy(executable);
+  }
+
+  /// `issue` enqueues work on all ranks' streams, which are being captured meanwhile.
+  template <typename Issue>
+  static RankGraphs capture(const GpuRanks& ranks, const Issue& issue) {
+    RankGraphs graphs;
+    for (int rank = 0; rank < ranks.ranks(); ++rank) {
+      const DeviceGuard guard(ranks.device(rank));
+      ARTUNE_CHECK_CUDA(cudaStreamBeginCapture(ranks.stream(rank), cudaStreamCaptureModeRelaxed));
+    }
+    std::exception_ptr thrown;
+    try {
+      issue();
+    } catch (...) {
+      thrown = std::current_exception();  // the captures must be ended before anything else can be done with the streams
+    }
+    for (int rank = 0; rank < ranks.ranks(); ++rank) {
+      const DeviceGuard guard(ranks.device(rank));
+      cudaGraph_t graph = nullptr;
+      const cudaError_t ended = cudaStreamEndCapture(ranks.stream(rank), &graph);
+      if (ended != cudaSuccess) {
+        cudaGetLastError();
+        if (!thrown) thrown = std::make_exception_ptr(Failure("cudaStreamEndCapture", cudaGetErrorString(ended), ended));
+        continue;
+      }
+      cudaGraphExec_t executable = nullptr;
+      const cudaError_t instantiated = thrown ? cudaSuccess : cudaGraphInstantiate(&executable, graph, 0);
+      cudaGraphDestroy(graph);
+      check_cuda(instantiated, "cudaGraphInstantiate");
+      if (executable == nullptr) continue;
+      graphs.executables_.push_back(executable);
+      // Uploaded before the first launch of any: a launch that had to upload behind a spinning kernel would wait for it.
+      ARTUNE_CHECK_CUDA(cudaGraphUpload(executable, ranks.stream(rank)));
+    }
+    if (thrown) std::rethrow_exception(thrown);
+    return graphs;
+  }
+
+  void launch(const GpuRanks& ranks, int rank) const {
+    const DeviceGuard guard(ranks.device(rank));
+    ARTUNE_CHECK_CUDA(cudaGraphLaunch(executables_[rank], ranks.stream(rank)));
+  }
+
+ private:
+  std::vector<cudaGraphExec_t> executables_;
+};
+
+using Clock = std::chrono::steady_clock;
+double us_since(Clock::time_point start) { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); }
+
+class GpuMachine final : public Machine {
+ public:
+  GpuMachine(MachineOptions options, Topology topology) : options_(std::move(options)), topology_(std::move(topology)) {
+    topology_.header.kind.clear();
+    topology_.header.shared_gpu = options_.ranks_per_gpu > 1;
+    topology_.header.world = World{options_.devices, options_.ranks_per_gpu, Launch::one_thread};
+  }
+
+  Result<DocumentHeader> describe() override { return topology_.header; }
+  std::vector<PairVerdict> verdicts() override;
+  std::vector<Offer> candidates(const Shape& shape) override;
+  Verification verify(const Candidate& candidate, const Shape& shape) override;
+  Timing time(const Candidate& candidate, const Shape& shape, const TimeRequest& request) override;
+
+ private:
+  struct Key {
+    Candidate candidate;
+    Shape shape;
+    int batch;
+    auto operator<=>(const Key&) const = default;
+  };
+
+  int ordinal(int index) const { return *topology_.find_gpu(index)->cuda_ordinal; }
+  std::string peer_refusal(int ranks);
+  void use_ranks(int ranks);
+  /// One call of all ranks.
+  void issue(const Candidate& candidate, const Shape& shape, bool in_place);
+  void issue_checked(const Candidate& candidate, const Shape& shape, GpuInput kind, bool in_place, std::uint32_t salt);
+  std::string unavailable(const Candidate& candidate) const;
+  std::chrono::duration<double> deadline() const { return std::chrono::duration<double>(options_.timeout_s + 5); }
+  Outcome hung(const std::string& what) const { return {OutcomeKind::hang, what}; }
+  Outcome verdict(const Candidate& candidate, const Shape& shape, Numerics& numerics) const;
+
+  MachineOptions options_;
+  Topology topology_;
+  std::optional<std::vector<PairVerdict>> verdicts_;
+  std::unique_ptr<Group> group_;
+  std::unique_ptr<TunedCalls> tuned_;
+  std::unique_ptr<GpuRanks> ranks_;
+  std::map<Key, RankGraphs> graphs_;       ///< of one shape: the next shape starts anew
+  Shape graphs_shape_;
+};
+
+std::vector<PairVerdict> GpuMachine::verdicts() {
+  if (verdicts_) return *verdicts_;
+  if (options_.known_verdicts) return *(verdicts_ = options_.known_verdicts);
+  verdicts_.emplace();
+  const auto add = [&](int from, int to, Path path, const char* verdict, const std::string& reason, double one_way_us = 0) {
+    verdicts_->push_back({from, to, path, verdict, reason, one_way_us});
+  };
+  unsigned nonce = static_cast<unsigned>(options_.seed) * 2654435761U;
+  for (const int from : options_.devices) {
+    for (const int to : options_.devices) {
+      // Ranks that share a GPU are a pair too, of a GPU with itself.
+      if (from == to && options_.ranks_per_gpu == 1) continue;
+      if (from != to) {
+        const Pair* pair = topology_.find_pair(from, to);
+        std::string untested;
+        if (pair != nullptr && !pair->risks.empty() && !options_.risky) {
+          untested = pair->risks.front() + "; a peer test could hang this machine, allow it with --risky";
+        }
+        std::string denied;
+        if (pair == nullptr || !pair->access.value_or(false)) denied = "the driver gives no peer access between these GPUs";
+        if (!denied.empty() || !untested.empty()) {
+          for (const Path path : {Path::p2p, Path::ce}) {
+            add(from, to, path, denied.empty() ? "untested" : "unavailable", denied.empty() ? untested : denied);
+          }
+          continue;
+        }
+        for (const auto& [a, b] : {std::pair(from, to), std::pair(to, from)}) {
+          const DeviceGuard guard(ordinal(a));
+          const cudaError_t enabled = cudaDeviceEnablePeerAccess(ordinal(b), 0);
+          if (enabled == cudaErrorPeerAccessAlreadyEnabled) {
+            cudaGetLastError();
+          } else {
+            check_cuda(enabled, "cudaDeviceEnablePeerAccess");
+          }
+        }
+      }
+      const PairTestResult result = test_pair(ordinal(from), ordinal(to), nonce++);
+      if (result.store_fault.empty()) {
+        add(from, to, Path::p2p, "usable", "", result.one_way_us);
+      } else {
+        add(from, to, Path::p2p, result.store_hangs ? "hangs" : "wrong-data", result.store_fault);
+      }
+      if (result.copy_fault.empty()) {
+        add(from, to, Path::ce, "usable", "");
+      } else {
+        add(from, to, Path::ce, "wrong-data", result.copy_fault);
+      }
+    }
+  }
+  return *verdicts_;
+}
+
+/// Why the first `ranks` ranks may not use p2p and ce; empty = they may.
+std::string GpuMachine::peer_refusal(int ranks) {
+  const int used = (ranks + options_.ranks_per_gpu - 1) / options_.ranks_per_gpu;
+  const std::set<int> devices(options_.devices.begin(), options_.devices.begin() + used);
+  for (const PairVerdict& verdict : verdicts()) {
+    if (!devices.contains(verdict.from) || !devices.contains(verdict.to) || verdict.verdict == "usable") continue;
+    return "GPU " + std::to_string(verdict.from) + " -> GPU " + std::to_string(verdict.to) + ": " + verdict.verdict + ", " + verdict.reason;
+  }
+  return {};
+}
+
+void GpuMachine::use_ranks(int ranks) {
+  if (group_ && group_->ranks() == ranks) return;
+  graphs_.clear();
+  tuned_.reset();
+  group_.reset();
+  ranks_.reset();
+  GroupOptions wanted;
+  for (int rank = 0; rank < ranks; ++rank) wanted.devices.push_back(ordinal(options_.devices[rank / options_.ranks_per_gpu]));
+  wanted.max_memory_bytes = options_.max_memory_bytes;
+  wanted.largest_message.fill(std::size_t{1} << 40);
+  wanted.timeout_s = options_.timeout_s;
+  wanted.nccl_file = options_.nccl_file;
+  wanted.nccl_max_ctas.clear();
+  for (const Geometry& geometry : info_of(CandidateId::nccl).geometries({})) wanted.nccl_max_ctas.push_back(geometry.max_ctas);
+  wanted.peer_refusal = peer_refusal(ranks);
+  group_ = Group::create(wanted);
+  ranks_ = std::make_unique<GpuRanks>(wanted.devices);
+  if (!options_.profile.empty()) {
+    tuned_ = std::make_unique<TunedCalls>(wanted.devices, options_.profile, options_.timeout_s, options_.nccl_file, options_.max_memory_bytes);
+  }
+  if (const NcclPath* nccl = group_->nccl()) {
+    topology_.header.machine.nccl_version = nccl->version();
+    topology_.header.machine.nccl_file = nccl->file();
+  }
+}
+
+std::vector<Offer> GpuMachine::candidates(const Shape& shape) {
+  use_ranks(shape.ranks);
+  std::vector<Offer> offers;
+  if (tuned_) offers.push_back({{std::string(kTunedName), {}}, tuned_->unavailable()});
+  for (const CandidateInfo& info : menu()) {
+    const std::string name(info.name);
+    if (std::string why = group_->unavailable(info.id); !why.empty()) {
+      offers.push_back({{name, {}}, why});
+      continue;
+    }
+    for (const Geometry& geometry : info.geometries(group_->facts(shape.bytes))) offers.push_back({{name, geometry}, {}});
+  }
+  return offers;
+}
+
+std::string GpuMachine::unavailable(const Candidate& candidate) const {
+  if (candidate.name == kTunedName) return tuned_ ? tuned_->unavailable() : "no profile was given; name one with --profile";
+  const CandidateInfo* info = find_candidate(candidate.name);
+  return info == nullptr ? "'" + candidate.name + "' is not on the menu" : group_->unavailable(info->id);
+}
+
+void GpuMachine::issue(const Candidate& candidate, const Shape& shape, bool in_place) {
+  if (candidate.name == kTunedName) {
+    std::vector<const void*> inputs;
+    std::vector<void*> outputs;
+    std::vector<cudaStream_t> streams;
+    for (int rank = 0; rank < shape.ranks; ++rank) {
+      inputs.push_back(in_place ? ranks_->output(rank) : ranks_->input(rank));
+      outputs.push_back(ranks_->output(rank));
+      streams.push_back(ranks_->stream(rank));
+    }
+    tuned_->all_reduce(inputs, outputs, shape.count(), shape.dtype, streams);
+    return;
+  }
+  const Call call{find_candidate(candidate.name)->id, candidate.geometry};
+  int ranks = shape.ranks;
+#if ARTUNE_TEST_FAULTS
+  if (fault_for(candidate, shape.bytes) == FaultKind::hang) --ranks;  // the last rank never comes
+#endif
+  group_->begin_layer(call);
+  for (int rank = 0; rank < ranks; ++rank) {
+    const void* input = in_place ? ranks_->output(rank) : ranks_->input(rank);
+    group_->enqueue(rank, call, input, ranks_->output(rank), shape.count(), shape.dtype, ranks_->stream(rank));
+  }
+  group_->end_layer(call);
+}
+
+void GpuMachine::issue_checked(const Candidate& candidate, const Shape& shape, GpuInput kind, bool in_place, std::uint32_t salt) {
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    const DeviceGuard guard(ranks_->device(rank));
+    fill_poison(ranks_->output(rank), shape.bytes, kGuardBytes, ranks_->stream(rank));
+    void* input = in_place ? ranks_->output(rank) : ranks_->input(rank);
+    fill_input(input, shape.count(), shape.dtype, kind, rank, ranks_->replay(rank), salt, ranks_->stream(rank));
+  }
+  issue(candidate, shape, in_place);
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    const DeviceGuard guard(ranks_->device(rank));
+#if ARTUNE_TEST_FAULTS
+    if (fault_for(candidate, shape.bytes) == FaultKind::wrong) {
+      ARTUNE_CHECK_CUDA(cudaMemsetAsync(ranks_->output(rank), 0x3f, element_bytes(shape.dtype), ranks_->stream(rank)));
+    }
+#endif
+    check_output(ranks_->output(rank), shape.count(), kGuardBytes, shape.dtype, kind, shape.ranks, ranks_->replay(rank), salt,
+                 ranks_->report(rank), ranks_->stream(rank));
+    next_replay(ranks_->replay(rank), ranks_->stream(rank));
+  }
+}
+
+/// What the reports say after one replay of verification.
+Outcome GpuMachine::verdict(const Candidate& candidate, const Shape& shape, Numerics& numerics) const {
+  numerics = Numerics::rank_order_fp32;
+  std::uint64_t digest = 0;
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    const CheckReport report = ranks_->read_report(rank);
+    const std::string who = "rank " + std::to_string(rank);
+    if (report.wrong_class != 0) {
+      return {OutcomeKind::wrong_sum, who + ": " + std::to_string(report.wrong_class) + " wrong elements, first " + std::to_string(report.first) +
+                                          ": got " + std::to_string(report.got) + ", expected " + std::to_string(report.expected)};
+    }
+    if (report.guard != 0) return {OutcomeKind::wrong_sum, who + ": " + std::to_string(report.guard) + " bytes beside the output were overwritten"};
+    if (report.wrong_bits != 0) numerics = Numerics::nccl;
+    if (rank == 0) digest = report.digest;
+    if (report.digest != digest) return {OutcomeKind::wrong_sum, who + " has other bits than rank 0: ranks would drift apart"};
+  }
+  const CandidateInfo* info = find_candidate(candidate.name);
+  if (info != nullptr && info->numerics == Numerics::rank_order_fp32 && numerics != Numerics::rank_order_fp32) {
+    return {OutcomeKind::wrong_sum, "bits differ from the rank-order fp32 sum that this candidate promises"};
+  }
+  // NCCL adds in its own order. That two ranks' sum has but one order is arithmetic, no promise.
+  if (info != nullptr) numerics = info->numerics;
+  return {};
+}
+
+Verification GpuMachine::verify(const Candidate& candidate, const Shape& shape) {
+  Verification result;
+  use_ranks(shape.ranks);
+  if (std::string why = unavailable(candidate); !why.empty()) {
+    result.outcome = {OutcomeKind::unavailable, why};
+    return result;
+  }
+  ranks_->reserve(shape.bytes);
+#if ARTUNE_TEST_FAULTS
+  if (fault_for(candidate, shape.bytes) == FaultKind::crash) crash_device(ranks_->stream(0));
+#endif
+  // Exact integers and random reals out of place, reals in place; the same three again with fresh data, so that what
+  // the first round left in the slots would show.
+  const auto all = [&] {
+    issue_checked(candidate, shape, GpuInput::small_integers, false, 1);
+    issue_checked(candidate, shape, GpuInput::random_reals, false, 2);
+    issue_checked(candidate, shape, GpuInput::random_reals, true, 3);
+  };
+  constexpr int kRounds = 2;
+  ranks_->clear_reports();
+  std::optional<std::string> trouble;
+  if (shape.mode == Mode::graph) {
+    // NCCL connects its transports at the first call, which a capture must not hold.
+    issue_checked(candidate, shape, GpuInput::small_integers, false, 0);
+    trouble = ranks_->wait(*group_, deadline());
+    if (!trouble) {
+      const RankGraphs graphs = RankGraphs::capture(*ranks_, all);
+      for (int round = 0; round < kRounds; ++round) {
+        for (int rank = 0; rank < shape.ranks; ++rank) graphs.launch(*ranks_, rank);
+      }
+      trouble = ranks_->wait(*group_, deadline());
+    }
+  } else {
+    for (int round = 0; round < kRounds; ++round) all();
+    trouble = ranks_->wait(*group_, deadline());
+  }
+  if (!trouble && tuned_) trouble = tuned_->failure();
+  result.outcome = trouble ? hung(*trouble) : verdict(candidate, shape, result.numerics);
+  return result;
+}
+
+Timing GpuMachine::time(const Candidate& candidate, const Shape& shape, const TimeRequest& request) {
+  Timing timing;
+  use_ranks(shape.ranks);
+  if (std::string why = unavailable(candidate); !why.empty()) {
+    timing.outcome = {OutcomeKind::unavailable, why};
+    return timing;
+  }
+  ranks_->reserve(shape.bytes);
+  if (graphs_shape_ != shape) {
+    graphs_.clear();
+    graphs_shape_ = shape;
+  }
+  const CandidateInfo* info = find_candidate(candidate.name);
+  const double rough = rough_call_us(info == nullptr ? Path::nccl : info->path, shape);
+  timing.batch = request.batch > 0 ? request.batch
+                                   : std::clamp(static_cast<int>(kBatchUs / rough), kFewestCallsPerBatch, kMostCallsPerBatch);
+  const auto graph_of = [&](int calls) -> const RankGraphs& {
+    const Key key{candidate, shape, calls};
+    auto found = graphs_.find(key);
+    if (found == graphs_.end()) {
+      found = graphs_.emplace(key, RankGraphs::capture(*ranks_, [&] {
+                                for (int i = 0; i < calls; ++i) issue(candidate, shape, false);
+                              })).first;
+    }
+    return found->second;
+  };
+
+  // Every rank's time for `calls` back-to-back calls; host_us is what issuing them took.
+  const auto run = [&](int calls, double& host_us) -> std::optional<std::string> {
+    ranks_->close_gate();
+    for (int rank = 0; rank < shape.ranks; ++rank) {
+      const DeviceGuard guard(ranks_->device(rank));
+      ranks_->record_start(rank);
+    }
+    if (shape.mode == Mode::graph) {
+      const RankGraphs& graphs = graph_of(calls);
+      const auto started = Clock::now();
+      for (int rank = 0; rank < shape.ranks; ++rank) graphs.launch(*ranks_, rank);
+      host_us = us_since(started);
+      for (int rank = 0; rank < shape.ranks; ++rank) {
+        const DeviceGuard guard(ranks_->device(rank));
+        ranks_->record_end(rank);
+      }
+      ranks_->open_gate();
+    } else {
+      // The gate opens first: an eager caller's calls arrive as fast as its thread issues them, and that is the figure.
+      ranks_->open_gate();
+      const auto started = Clock::now();
+      for (int i = 0; i < calls; ++i) issue(candidate, shape, false);
+      host_us = us_since(started);
+      for (int rank = 0; rank < shape.ranks; ++rank) {
+        const DeviceGuard guard(ranks_->device(rank));
+        ranks_->record_end(rank);
+      }
+    }
+    auto trouble = ranks_->wait(*group_, deadline());
+    if (!trouble && tuned_) trouble = tuned_->failure();
+    return trouble;
+  };
+
+  if (shape.mode == Mode::graph) graph_of(timing.batch);  // captured before the gate closes
+  double host_sum_us = 0;
+  for (int sample = 0; sample < request.samples; ++sample) {
+    double host_us = 0;
+    if (auto trouble = run(timing.batch, host_us)) {
+      timing.outcome = hung(*trouble);
+      return timing;
+    }
+    host_sum_us += host_us;
+    std::vector<double> of_ranks;
+    for (int rank = 0; rank < shape.ranks; ++rank) of_ranks.push_back(ranks_->elapsed_us(rank) / timing.batch);
+    timing.samples_us.push_back(std::move(of_ranks));
+  }
+  if (request.samples > 0) timing.host_us = host_sum_us / request.samples / timing.batch;
+  if (request.isolated) {
+    if (shape.mode == Mode::graph) graph_of(1);
+    for (int i = 0; i < kIsolatedCalls; ++i) {
+      double host_us = 0;
+      if (auto trouble = run(1, host_us)) {
+        timing.outcome = hung(*trouble);
+        return timing;
+      }
+      double slowest = 0;
+      for (int rank = 0; rank < shape.ranks; ++rank) slowest = std::max(slowest, ranks_->elapsed_us(rank));
+      timing.isolated_us.push_back(slowest);
+    }
+  }
+  return timing;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Machine>> make_gpu_machine(const MachineOptions& options) {
+  auto topology = probe_this_machine(options.nccl_file);
+  if (!topology) return topology.error();
+  MachineOptions resolved = options;
+  if (resolved.devices.empty()) {
+    for (const ProbedGpu& gpu : topology->gpus) {
+      if (gpu.cuda_ordinal) resolved.devices.push_back(gpu.index);
+    }
+  }
+  for (const int index : resolved.devices) {
+    const ProbedGpu* gpu = topology->find_gpu(index);
+    if (gpu == nullptr) return Error{Reason::usage, "there is no GPU " + std::to_string(index) + "; nvidia-smi -L lists them"};
+    if (!gpu->cuda_ordinal) return Error{Reason::usage, "GPU " + std::to_string(index) + " is hidden by CUDA_VISIBLE_DEVICES"};
+  }
+  const int most = static_cast<int>(resolved.devices.size()) * resolved.ranks_per_gpu;
+  for (const int ranks : resolved.ranks) {
+    if (ranks > most) {
+      return Error{Reason::usage, std::to_string(ranks) + " ranks need more than " + std::to_string(resolved.devices.size()) +
+                                      " GPU(s) with " + std::to_string(resolved.ranks_per_gpu) +
+                                      " rank(s) each; add devices, or let ranks share GPUs with --ranks-per-gpu"};
+    }
+  }
+  return std::unique_ptr<Machine>(std::make_unique<GpuMachine>(std::move(resolved), std::move(*topology)));
+}
+
+}  // namespace artune

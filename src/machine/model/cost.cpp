@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: the ar-tune authors
+// SPDX-License-Identifier: Apache-2.0
+#include "machine/model/cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/failure.hpp"
+#include "machine/model/nccl.hpp"
+#include "paths/menu.hpp"
+
+namespace artune::model {
+namespace {
+
+constexpr double kBytesPerUs = 1e3;          // of 1 GB/s
+constexpr double kLlBytesPerByte = 2;        // half of every packet is the tag
+constexpr double kFlagPacketBytes = 32;      // a flag is a PCIe packet of its own: 8 bytes and about 24 of header
+constexpr double kThreadsOfBlockRate = 512;  // what RigKernels::block_gb_per_s counts for
+
+/// What this geometry can issue, GB/s; 0 (no limit) where the candidate has no blocks.
+double issue_gb_per_s(const Rig& rig, const Geometry& geometry) {
+  return rig.kernels.block_gb_per_s.value * geometry.blocks * geometry.threads / kThreadsOfBlockRate;
+}
+
+double longest_way_us(const Group& group) {
+  double longest = 0;
+  for (const std::size_t a : group.gpus) {
+    for (const std::size_t b : group.gpus) longest = std::max(longest, group.tree.latency_us(a, b));
+  }
+  return longest;
+}
+
+double longest_host_way_us(const Group& group) {
+  double longest = 0;
+  for (const std::size_t a : group.gpus) {
+    for (const std::size_t owner : group.gpus) longest = std::max(longest, group.tree.host_latency_us(a, owner));
+  }
+  return longest;
+}
+
+/// Every rank sends `bytes` to every other at once.
+double all_to_all_us(const Group& group, double bytes, double link_fraction, double sender_gb_per_s) {
+  std::vector<Flow> flows;
+  for (const std::size_t from : group.gpus) {
+    for (const std::size_t to : group.gpus) {
+      if (from == to) continue;
+      Flow flow = group.tree.between(from, to, bytes);
+      flow.cap_gb_per_s = sender_gb_per_s / static_cast<double>(group.ranks() - 1);
+      flows.push_back(flow);
+    }
+  }
+  return last_completion_us(group.tree.capacities(link_fraction), flows);
+}
+
+/// Every rank writes `bytes` once into the host memory next to it.
+double host_write_us(const Group& group, double bytes, double link_fraction, double sender_gb_per_s) {
+  std::vector<Flow> flows;
+  for (const std::size_t gpu : group.gpus) {
+    Flow flow = group.tree.to_host(gpu, gpu, bytes);
+    flow.cap_gb_per_s = sender_gb_per_s;
+    flows.push_back(flow);
+  }
+  return last_completion_us(group.tree.capacities(link_fraction), flows);
+}
+
+/// Every rank reads the `bytes` of every other.
+double host_read_us(const Group& group, double bytes, double link_fraction, double reader_gb_per_s) {
+  std::vector<Flow> flows;
+  for (const std::size_t reader : group.gpus) {
+    for (const std::size_t writer : group.gpus) {
+      if (reader == writer) continue;
+      Flow flow = group.tree.from_host(reader, writer, bytes);
+      flow.cap_gb_per_s = reader_gb_per_s / static_cast<double>(group.ranks() - 1);
+      flows.push_back(flow);
+    }
+  }
+  return last_completion_us(group.tree.capacities(link_fraction), flows);
+}
+
+/// The kernel that adds n contributions after copies have brought them: n loads and a store of its own memory.
+double add_us(const Group& group, double bytes) {
+  double slowest = 0;
+  for (const std::size_t gpu : group.gpus) {
+    const double moved = (static_cast<double>(group.ranks()) + 1) * bytes;
+    slowest = std::max(slowest, moved / (group.rig.gpus[gpu].memory_gb_per_s * kBytesPerUs));
+  }
+  return slowest;
+}
+
+double push_us(const Group& group, double bytes, const Geometry& geometry, bool flag) {
+  const RigKernels& kernels = group.rig.kernels;
+  const double wire = flag ? bytes + geometry.blocks * kFlagPacketBytes : bytes * kLlBytesPerByte;
+  return kernels.one_shot_us.value + (flag ? kernels.flag_us.value : 0) + longest_way_us(group) +
+         all_to_all_us(group, wire, kernels.store_fraction.value, issue_gb_per_s(group.rig, geometry));
+}
+
+/// Write once, N-1 readers. Reading starts when the writing is over: measured one after the other, not overlapped
+/// (H200, two ranks on one Gen5 x16 link, 2026-12: LL took 39 µs at 256 KiB and 153 at 1 MiB, the sum of both ways).
+double host_push_us(const Group& group, double bytes, const Geometry& geometry, bool flag) {
+  const RigKernels& kernels = group.rig.kernels;
+  const double wire = flag ? bytes + geometry.blocks * kFlagPacketBytes : bytes * kLlBytesPerByte;
+  const double issue = issue_gb_per_s(group.rig, geometry);
+  const double way = longest_host_way_us(group);
+  // A store's way up, then half a poll that came too early and one that finds it; flag loads the data after that.
+  const double round_trips = flag ? 2.5 : 1.5;
+  return kernels.one_shot_us.value + (flag ? kernels.flag_us.value : 0) + way + round_trips * 2 * way +
+         host_write_us(group, wire, kernels.store_fraction.value, issue) +
+         host_read_us(group, wire, kernels.load_fraction.value, issue);
+}
+
+double chunks_of(double bytes, const Geometry& geometry) {
+  if (geometry.chunk_bytes == 0) return 1;
+  return std::max(1.0, std::ceil(bytes / static_cast<double>(geometry.chunk_bytes)));
+}
+
+/// Chunks go down while later ones still go up.
+double host_copy_us(const Group& group, double bytes, const Geometry& geometry) {
+  const double chunks = chunks_of(bytes, geometry);
+  const double first = geometry.chunk_bytes == 0 ? bytes : std::min(bytes, static_cast<double>(geometry.chunk_bytes));
+  const double up_first = host_write_us(group, first, 1, 0);
+  const double up_rest = host_write_us(group, bytes, 1, 0) - up_first;
+  const double down = host_read_us(group, bytes, 1, 0);
+  const double copies_down = chunks * static_cast<double>(group.ranks() - 1);
+  return group.rig.copies.step_us.value + group.rig.copies.staged_us.value + up_first + std::max(up_rest, down) +
+         (copies_down - 1) * group.rig.copies.issue_us.value + add_us(group, bytes);
+}
+
+double copy_push_us(const Group& group, double bytes) {
+  const double further_copies = static_cast<double>(group.ranks()) - 2;
+  return group.rig.copies.step_us.value + further_copies * group.rig.copies.issue_us.value + all_to_all_us(group, bytes, 1, 0) +
+         add_us(group, bytes);
+}
+
+double device_us_of(const Group& group, CandidateId id, const Geometry& geometry, double bytes) {
+  switch (id) {
+    case CandidateId::nccl:
+      return nccl_cost(group, bytes, geometry.max_ctas).us;
+    case CandidateId::p2p_one_shot_ll:
+      return push_us(group, bytes, geometry, false);
+    case CandidateId::p2p_one_shot_flag:
+      return push_us(group, bytes, geometry, true);
+    case CandidateId::host_one_shot_ll:
+      return host_push_us(group, bytes, geometry, false);
+    case CandidateId::host_one_shot_flag:
+      return host_push_us(group, bytes, geometry, true);
+    case CandidateId::host_copy_engine:
+      return host_copy_us(group, bytes, geometry);
+    case CandidateId::ce_push:
+      return copy_push_us(group, bytes);
+  }
+  throw Failure("call_cost", "no formula for this candidate", static_cast<int>(id));
+}
+
+/// Host time to issue one eager call on one rank.
+double eager_rank_us(const Group& group, CandidateId id, const Geometry& geometry, double bytes) {
+  const RigLaunch& launch = group.rig.launch;
+  const double peers = static_cast<double>(group.ranks()) - 1;
+  const double chunks = chunks_of(bytes, geometry);
+  switch (id) {
+    case CandidateId::nccl:
+      return launch.nccl_eager_us.value;
+    case CandidateId::ce_push:
+      return launch.eager_call_us.value * (2 * peers + 2);  // copies, waits, event, add
+    case CandidateId::host_copy_engine:
+      return launch.eager_call_us.value * (chunks * (2 + 2 * peers) + 1);
+    default:
+      return launch.eager_call_us.value;
+  }
+}
+
+}  // namespace
+
+Cost call_cost(const Group& group, const Candidate& candidate, const Shape& shape) {
+  const CandidateInfo* info = find_candidate(candidate.name);
+  if (info == nullptr) throw Failure("call_cost", "'" + candidate.name + "' is not on the menu", 0);
+  const double bytes = static_cast<double>(shape.bytes);
+  Cost cost;
+  cost.device_us = device_us_of(group, info->id, candidate.geometry, bytes);
+  const double one_rank_us = shape.mode == Mode::graph ? group.rig.launch.eager_call_us.value
+                                                       : eager_rank_us(group, info->id, candidate.geometry, bytes);
+  const bool one_thread = shape.launch == Launch::one_thread;
+  cost.host_us = one_rank_us * (one_thread ? static_cast<double>(group.ranks()) : 1);
+  // A kernel of NCCL's is a launch like ours; its base latency was fitted without graphs and holds it already.
+  const double launch_us = info->id == CandidateId::nccl ? 0 : group.rig.launch.graph_us.value;
+  cost.call_us = launch_us + cost.device_us;
+  if (shape.mode == Mode::eager) cost.call_us = std::max(cost.call_us, cost.host_us);
+  return cost;
+}
+
+double limit_us(const Group& group, double bytes) {
+  const std::vector<double> capacities = group.tree.capacities(1);
+  const double n = static_cast<double>(group.ranks());
+  double all_links = 0;
+  double narrowest = 0;
+  for (const std::size_t gpu : group.gpus) {
+    const std::size_t link = group.tree.link_of(gpu);
+    const double both_ways = std::min(capacities[2 * link], capacities[2 * link + 1]);
+    all_links += both_ways;
+    narrowest = narrowest == 0 ? both_ways : std::min(narrowest, both_ways);
+  }
+  // Any link between two members splits the group, and `bytes` must cross it each way.
+  for (const std::size_t a : group.gpus) {
+    for (const std::size_t b : group.gpus) {
+      if (a == b) continue;
+      for (const std::size_t resource : group.tree.between(a, b, 0).links) narrowest = std::min(narrowest, capacities[resource]);
+    }
+  }
+  const double moving = std::max(2 * (n - 1) * bytes / (all_links * kBytesPerUs), bytes / (narrowest * kBytesPerUs));
+  return group.rig.launch.graph_us.value + longest_way_us(group) + moving;
+}
+
+}  // namespace artune::model
