@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: the ar-tune authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plain lines under a sweep. Each answers one question that a person has; none needs the table above it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/units.hpp"
+#include "sweep/filter.hpp"
+#include "sweep/print.hpp"
+#include "sweep/statistics.hpp"
+#include "sweep/view.hpp"
+
+namespace artune {
+namespace {
+
+constexpr std::size_t kSmallUpTo = std::size_t{64} << 10;   // a decode step of 1-8 tokens at usual hidden sizes
+constexpr std::size_t kLargeFrom = std::size_t{4} << 20;    // a prefill chunk
+
+/// The block people care about most: graphs, bf16, all ranks.
+const Block* chief_block(const std::vector<Block>& blocks) {
+  const auto worth = [](const Block& block) {
+    return (block.rows.empty() ? 0 : 8) * 1024 + (block.key.mode == Mode::graph ? 4 : 0) * 1024 + (block.key.dtype == DType::bf16 ? 2 : 0) * 1024 +
+           block.key.ranks;
+  };
+  const auto best = std::max_element(blocks.begin(), blocks.end(), [&](const Block& a, const Block& b) { return worth(a) < worth(b); });
+  return best == blocks.end() || best->rows.empty() ? nullptr : &*best;
+}
+
+std::vector<std::size_t> measured_sizes(const Block& block, std::size_t from, std::size_t up_to) {
+  std::vector<std::size_t> sizes;
+  for (const std::size_t bytes : block.sizes) {
+    if (bytes >= from && bytes <= up_to && block.winner(bytes) != nullptr) sizes.push_back(bytes);
+  }
+  return sizes;
+}
+
+/// The candidate that loses least against the winner of each size, among those with a figure at all of them.
+std::string best_over(const Block& block, const std::vector<std::size_t>& sizes) {
+  std::string best_name;
+  double least = 0;
+  for (const auto& name : block.names) {
+    if (name == kTunedName) continue;
+    double loss = 0;
+    bool everywhere = true;
+    for (const std::size_t bytes : sizes) {
+      const SweepRow* row = block.best(name, bytes);
+      everywhere = everywhere && row != nullptr;
+      if (row != nullptr) loss += std::log(row->median_us / block.winner(bytes)->median_us);
+    }
+    if (everywhere && (best_name.empty() || loss < least)) {
+      best_name = name;
+      least = loss;
+    }
+  }
+  return best_name;
+}
+
+/// "saves 3.5 µs (63 %) against NCCL's best", the typical size's figures.
+std::string against_nccl(const Block& block, const std::vector<std::size_t>& sizes, const std::string& name, double noise_percent) {
+  if (name == "nccl") return "nothing beats it";
+  std::vector<double> saved_us, saved_percent;
+  for (const std::size_t bytes : sizes) {
+    const SweepRow* nccl = block.best("nccl", bytes);
+    if (nccl == nullptr) continue;
+    saved_us.push_back(nccl->median_us - block.best(name, bytes)->median_us);
+    saved_percent.push_back(saved_us.back() / nccl->median_us * 100);
+  }
+  if (saved_us.empty()) return "no NCCL to compare with";
+  if (median(saved_percent) <= noise_percent) return "no more than the noise under NCCL's best";
+  return fmt::format("typically {} µs ({:.0f} %) under NCCL's best", us_text(median(saved_us)), median(saved_percent));
+}
+
+std::string winner_line(const char* what, const Sweep& sweep, const Block& block, const std::vector<std::size_t>& sizes) {
+  if (sizes.empty()) return {};
+  const std::string name = best_over(block, sizes);
+  if (name.empty()) return {};
+  const auto wins = std::count_if(sizes.begin(), sizes.end(), [&](std::size_t bytes) { return block.winner(bytes)->candidate.name == name; });
+  double low = block.best(name, sizes.front())->median_us;
+  double high = low;
+  for (const std::size_t bytes : sizes) {
+    low = std::min(low, block.best(name, bytes)->median_us);
+    high = std::max(high, block.best(name, bytes)->median_us);
+  }
+  const std::string span = us_text(low) == us_text(high) ? us_text(low) : us_text(low) + " to " + us_text(high);
+  return fmt::format("{}: {}{}, {} µs, fastest at {} of {} sizes ({}); {}.\n", what, sweep.header.simulated ? "by the model " : "", name, span,
+                     wins, sizes.size(), block_title(block), against_nccl(block, sizes, name, sweep.noise_floor_percent));
+}
+
+std::string join(const std::set<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::string peer_text(const Sweep& sweep) {
+  std::size_t usable = 0, tested = 0;
+  const PairVerdict* first_bad = nullptr;
+  for (const PairVerdict& verdict : sweep.verdicts) {
+    if (verdict.path != Path::p2p || verdict.from == verdict.to) continue;
+    ++tested;
+    if (verdict.verdict == "usable") {
+      ++usable;
+    } else if (first_bad == nullptr) {
+      first_bad = &verdict;
+    }
+  }
+  if (tested == 0) return {};
+  const char* by = sweep.header.simulated ? " By the rig P2P" : " P2P";
+  if (first_bad == nullptr) return fmt::format("{} works between all pairs{}.", by, sweep.header.simulated ? "" : ", tested");
+  return fmt::format("{} works for {} of {} one-way pairs, not for {} to {}: {}{}.", by, usable, tested, first_bad->from, first_bad->to,
+                     first_bad->verdict, first_bad->reason.empty() ? "" : ", " + first_bad->reason);
+}
+
+std::string works_line(const Sweep& sweep) {
+  std::set<std::string> measured, unchecked;
+  for (const SweepRow& row : sweep.rows) {
+    measured.insert(row.candidate.name);
+    if (!row.verified) unchecked.insert(row.candidate.name);
+  }
+  std::string text = "Nothing could be measured.";
+  if (!measured.empty()) {
+    text = fmt::format("{} {}: {}.", measured.size() == 1 ? "1 candidate" : fmt::format("{} candidates", measured.size()),
+                       sweep.header.simulated ? "modelled" : "measured",
+                       unchecked.empty()                     ? "every sum checked and right"
+                       : unchecked.size() == measured.size() ? "no sum checked"
+                                                             : "sums checked and right, except unchecked " + join(unchecked));
+  }
+  return text + peer_text(sweep) + "\n";
+}
+
+std::string bad_line(const Sweep& sweep) {
+  std::set<std::string> told;
+  std::string text;
+  for (const LeftOut& entry : sweep.left_out) {
+    if (entry.reason != "wrong-sum" && entry.reason != "hang" && entry.reason != "crash") continue;
+    if (!told.insert(entry.candidate.name).second) continue;
+    text += (text.empty() ? "" : "; ") + entry.candidate.name + " (" + entry.reason + ", " + std::string(to_string(entry.shape.dtype)) +
+            (entry.shape.bytes > 0 ? " " + format_size(entry.shape.bytes) : "") + ")";
+  }
+  return text.empty() ? "" : "Not to be used here: " + text + ".\n";
+}
+
+std::string noise_line(const Sweep& sweep) {
+  if (sweep.header.simulated) return "A model has no noise; a machine does: measure before you believe it.\n";
+  if (sweep.noise_floor_percent <= 0) return {};
+  return fmt::format("Two runs of the same candidate lay up to {:.1f} % apart: smaller differences mean nothing.\n", sweep.noise_floor_percent);
+}
+
+}  // namespace
+
+std::string closing_lines(const Sweep& sweep, const std::string& next_command) {
+  std::string text = works_line(sweep);
+  const std::vector<Block> blocks = blocks_of(sweep);
+  if (const Block* block = chief_block(blocks)) {
+    text += winner_line("Decode, up to 64K", sweep, *block, measured_sizes(*block, 0, kSmallUpTo));
+    text += winner_line("Prefill, from 4M", sweep, *block, measured_sizes(*block, kLargeFrom, SIZE_MAX));
+  }
+  text += bad_line(sweep) + noise_line(sweep);
+  if (!next_command.empty()) text += "Next: " + next_command + "\n";
+  return text;
+}
+
+}  // namespace artune

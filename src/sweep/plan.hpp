@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: the ar-tune authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plan: what a sweep will measure, made from the words of the command line before any GPU is touched.
+//
+//   PlanWords words;
+//   words.dtypes = {"bf16", "f32"};
+//   Result<Plan> plan = make_plan(words, {.ranks = 2});    // 1K to 64M by 2, both modes
+//   if (!plan) return plan.error();                        // "dtype 'fp8': is none of f32, f16, bf16"
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "machine/machine.hpp"
+#include "sweep/filter.hpp"
+
+namespace artune {
+
+/// Words as typed, lists already split at commas. Empty = the default that is named beside it.
+struct PlanWords {
+  std::optional<std::string> min, max, factor;  ///< 1K, 64M, 2
+  std::vector<std::string> sizes;               ///< instead of min, max and factor
+  std::optional<std::string> hidden;            ///< with `tokens`: hidden * tokens * element size
+  std::vector<std::string> tokens;
+  std::vector<std::string> ops;                 ///< all_reduce
+  std::vector<std::string> dtypes;              ///< bf16
+  std::vector<std::string> modes;               ///< graph, eager
+  std::vector<std::string> ranks;               ///< all ranks of the world
+  std::vector<std::string> paths;               ///< all
+  std::vector<std::string> candidates;          ///< globs; all
+  std::optional<std::string> budget;            ///< 50s
+  std::uint64_t seed = 1;                       ///< of the order of rounds
+};
+
+/// What the plan has to fit.
+struct PlanWorld {
+  int ranks = 2;                                ///< devices x ranks per GPU
+  Launch launch = Launch::one_thread;
+};
+
+struct Plan {
+  std::vector<Shape> shapes;                    ///< by ranks, dtype, bytes, mode; the order of the document
+  CandidateFilter filter;
+  double budget_s = 50;
+  std::uint64_t seed = 1;
+};
+
+Result<Plan> make_plan(const PlanWords& words, const PlanWorld& world);
+
+/// What two plans must agree on for one to go on where the other stopped: all but the budget.
+Json plan_identity(const Plan& plan);
+
+}  // namespace artune

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: the ar-tune authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sweep document: every candidate at every shape, measured or with the reason why not.
+// JSON kind "ar-tune/sweep", schema in profiles/schema/sweep.schema.json.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/candidate.hpp"
+#include "base/document.hpp"
+#include "base/result.hpp"
+#include "machine/machine.hpp"
+
+namespace artune {
+
+/// One timed candidate at one shape. Times in µs per call, max over ranks, median over samples.
+struct SweepRow {
+  Candidate candidate;
+  Shape shape;
+  int batch = 0;
+  bool verified = false;
+  int n = 0;                        ///< samples
+  double median_us = 0, ci_low_us = 0, ci_high_us = 0, p5_us = 0, p95_us = 0;  ///< 95 % interval of the median
+  std::optional<double> isolated_us;
+  std::optional<double> host_us;
+  double algbw_gb_per_s = 0, busbw_gb_per_s = 0;
+  std::optional<double> limit_us;
+  Numerics numerics = Numerics::nccl;
+  std::vector<double> samples_us;
+};
+
+/// Why a candidate has no row at a shape. Nothing is silently left out.
+struct LeftOut {
+  Candidate candidate;
+  Shape shape;
+  std::string reason;               ///< "unavailable", "pruned", "wrong-sum", "hang", "crash", "error", "not-reached"
+  std::string detail;
+};
+
+struct Sweep {
+  DocumentHeader header;
+  std::string fingerprint;
+  bool complete = true;             ///< false after Ctrl-C or a spent budget: what is here is still right
+  double noise_floor_percent = 0;   ///< A/A: how far two runs of the incumbent lay apart
+  std::vector<SweepRow> rows;
+  std::vector<LeftOut> left_out;
+  std::vector<PairVerdict> verdicts;
+};
+
+Json sweep_to_json(const Sweep& sweep);
+Result<Sweep> sweep_from_json(const Json& document, const std::string& name);
+Result<Sweep> read_sweep(const std::string& path);
+/// One row per line, so that diffs read well.
+std::string sweep_to_text(const Sweep& sweep);
+
+}  // namespace artune
