@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: the ar-tune authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// The verbs on rigs, from sweep to explanation: what they print, write and leave behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "run_tool.hpp"
+
+namespace artune::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> small(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"--rig", "rtx4070-rtx3060-x4", "--sizes", "4K,64K", "--mode", "graph", "--budget", "3s"});
+  return arguments;
+}
+
+TEST(Help, EveryVerbShowsAnExample) {
+  Tool tool;
+  for (const char* verb : {"probe", "sweep", "tune", "explain", "env", "version"}) {
+    const Ran ran = tool.run({verb, "--help"});
+    EXPECT_EQ(ran.status, 0);
+    EXPECT_THAT(ran.out, HasSubstr("Example:\n  ar-tune " + std::string(verb))) << verb;
+    EXPECT_THAT(ran.out, HasSubstr("--json")) << verb;
+  }
+}
+
+TEST(Help, MainPage) {
+  Tool tool;
+  const Ran ran = tool.run({"--help"});
+  EXPECT_EQ(ran.status, 0);
+  expect_golden(ran.out, "help.txt");
+}
+
+TEST(Version, BothForms) {
+  Tool tool;
+  const Ran text = tool.run({"version"});
+  const Json json = Json::parse(tool.run({"version", "--json"}).out);
+  EXPECT_THAT(text.out, HasSubstr(json["tool"].get<std::string>()));
+  EXPECT_THAT(tool.run({"--version"}).out, HasSubstr(json["tool"].get<std::string>()));
+}
+
+TEST(Env, ListsVariablesAndComplainsOfBadOnes) {
+  Tool tool;
+  tool.environment = {{"ARTUNE_PROFILE", "/x/p.json"}, {"ARTUNE_PATHS", "pcie"}};
+  const Ran ran = tool.run({"env", "--json"});
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_THAT(ran.err, HasSubstr("'pcie'"));
+  bool seen = false;
+  const Json document = Json::parse(ran.out);
+  for (const Json& variable : document["variables"]) {
+    if (variable["name"] != "ARTUNE_PROFILE") continue;
+    seen = true;
+    EXPECT_EQ(variable["value"], "/x/p.json");
+    EXPECT_NE(variable["meaning"], "");
+  }
+  EXPECT_TRUE(seen);
+}
+
+TEST(Sweep, TextForPeople) {
+  Tool tool;
+  const Ran ran = tool.run(small({"sweep"}));
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(ran.err, "") << "no progress in a pipe, nothing to remark";
+  expect_golden(normalized(ran.out), "sweep.txt");
+}
+
+TEST(Sweep, JsonAloneOnStandardOutput) {
+  Tool tool;
+  const Ran ran = tool.run(small({"sweep", "--json", "-o", "sweep.json"}));
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  const Json document = Json::parse(ran.out);   // throws when anything else is there
+  EXPECT_EQ(document["kind"], "ar-tune/sweep");
+  EXPECT_EQ(document["simulated"], true);
+  EXPECT_EQ(document["complete"], true);
+  EXPECT_EQ(document, Json::parse(tool.read("sweep.json")));
+  EXPECT_THAT(ran.err, HasSubstr("SIMULATED")) << "people's text moves to standard error";
+  EXPECT_FALSE(std::filesystem::exists(tool.file("sweep.json.journal"))) << "of no use after a complete sweep";
+  for (const Json& row : document["rows"]) {
+    if (row["candidate"] != "nccl") { EXPECT_EQ(row["verified"], true) << row["candidate"]; }
+  }
+}
+
+TEST(Sweep, ColourOnlyOnDemandInAPipe) {
+  Tool tool;
+  EXPECT_THAT(tool.run(small({"sweep"})).out, Not(HasSubstr("\x1b[")));
+  EXPECT_THAT(tool.run(small({"sweep", "--color", "always"})).out, HasSubstr("\x1b["));
+}
+
+TEST(Sweep, DevicesByAddressInTheirOrder) {
+  Tool tool;
+  const Ran ran = tool.run(small({"sweep", "--json", "--devices", "02:00.0,0"}));
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(Json::parse(ran.out)["world"]["devices"], Json({1, 0}));
+}
+
+TEST(Tune, WritesRangesAndSaysSimulated) {
+  Tool tool;
+  const Ran ran = tool.run(small({"tune", "--sweep-output", "sweep.json"}));
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("SIMULATED"));
+  expect_golden(normalized(ran.out), "tune.txt");
+  const Json profile = Json::parse(tool.read("simulated-ar-tune-profile.json"));
+  EXPECT_EQ(profile["kind"], "ar-tune/profile");
+  EXPECT_EQ(profile["simulated"], true);
+  EXPECT_EQ(profile["tables"][0]["ranges"][0]["min_bytes"], 1);
+  EXPECT_FALSE(std::filesystem::exists(tool.file(".config"))) << "a simulated profile is installed nowhere";
+
+  // The same decision from the document, without measuring.
+  const Ran again = tool.run({"tune", "--from", "sweep.json", "-o", "again.json"});
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(tool.read("again.json"), tool.read("simulated-ar-tune-profile.json"));
+
+  const Ran explained = tool.run({"explain", "again.json", "--bytes", "64K"});
+  EXPECT_EQ(explained.status, 0) << explained.err;
+  EXPECT_THAT(explained.out, HasSubstr("SIMULATED"));
+  EXPECT_THAT(explained.out, HasSubstr("64K is in the range"));
+  const Json answer = Json::parse(tool.run({"explain", "again.json", "--bytes", "64K", "--json"}).out);
+  EXPECT_EQ(answer["bytes"], 65536);
+  const Json ranges = profile["tables"][0]["ranges"];
+  EXPECT_EQ(answer["tables"][0]["range"], ranges.back()) << "64K is the largest size that was measured";
+}
+
+TEST(Tune, JsonAloneOnStandardOutput) {
+  Tool tool;
+  const Ran ran = tool.run(small({"tune", "--json", "-o", "p.json"}));
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(Json::parse(ran.out), Json::parse(tool.read("p.json")));
+}
+
+TEST(Tune, TunedDispatchIsOneMoreCandidate) {
+  Tool tool;
+  ASSERT_EQ(tool.run(small({"tune", "-o", "p.json"})).status, 0);
+  const Ran ran = tool.run(small({"sweep", "--json", "--path", "tuned,nccl", "--profile", "p.json"}));
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  std::size_t tuned = 0;
+  const Json document = Json::parse(ran.out);
+  for (const Json& row : document["rows"]) tuned += row["candidate"] == "tuned" ? 1 : 0;
+  EXPECT_EQ(tuned, 2U) << "one row a size";
+}
+
+TEST(Quiet, SaysNothingButErrors) {
+  Tool tool;
+  EXPECT_EQ(tool.run(small({"tune", "--quiet"})).err, "");
+  EXPECT_THAT(tool.run({"sweep", "--quiet", "--rig", "nope"}).err, HasSubstr("[usage]"));
+}
+
+TEST(Probe, OfARig) {
+  Tool tool;
+  const Ran ran = tool.run({"probe", "--rig", "4x-rtx-pro-6000-switch", "--json"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_EQ(Json::parse(ran.out)["kind"], "ar-tune/probe");
+}
+
+}  // namespace
+}  // namespace artune::testing
