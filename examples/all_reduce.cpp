@@ -3,7 +3,7 @@
 //
 // Reduces by the tuning profile and checks every element: random sizes, offsets and types, in place and out of place.
 //
-//   example_all_reduce [--ranks 2] [--ranks-per-gpu 1] [--calls 10000] [--profile profile.json] [--nccl libnccl.so.2]
+//   example_all_reduce [--ranks 2] [--ranks-per-gpu 1] [--calls 10000] [--timeout 30] [--profile profile.json] [--nccl libnccl.so.2]
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
@@ -24,6 +24,7 @@ namespace {
 
 struct Options {
   int ranks = 2, ranks_per_gpu = 1, calls = 10000;
+  double timeout_s = 30;
   const char* profile = nullptr;
   const char* nccl = nullptr;
 };
@@ -42,6 +43,7 @@ Options parse(int argc, char** argv) {
     if (name == "--ranks") options.ranks = std::atoi(argv[i + 1]);
     else if (name == "--ranks-per-gpu") options.ranks_per_gpu = std::atoi(argv[i + 1]);
     else if (name == "--calls") options.calls = std::atoi(argv[i + 1]);
+    else if (name == "--timeout") options.timeout_s = std::atof(argv[i + 1]);
     else if (name == "--profile") options.profile = argv[i + 1];
     else if (name == "--nccl") options.nccl = argv[i + 1];
     else {
@@ -77,11 +79,13 @@ float load(const void* buffer, std::size_t index, artuneDataType_t type) {
 
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   std::vector<int> devices;
   for (int rank = 0; rank < options.ranks; ++rank) devices.push_back(rank / options.ranks_per_gpu);
 
   artuneConfig_t config = ARTUNE_CONFIG_INITIALIZER;
   config.profile = options.profile;
+  config.timeoutSeconds = options.timeout_s;
   config.ncclLibrary = options.nccl;
   config.log = [](int, const char* line, void*) { std::printf("artune: %s\n", line); };
   const artune::Communicators comms(devices, &config);
@@ -116,13 +120,21 @@ int main(int argc, char** argv) {
       char* out = outputs[rank] + out_offset;
       char* in = in_place ? out : inputs[rank] + in_offset;
       for (std::size_t i = 0; i < count; ++i) store(host.data(), i, type, value(call, static_cast<int>(rank), i));
-      CHECK(cudaMemcpy(in, host.data(), count * bytes_of(type), cudaMemcpyHostToDevice));
+      // On the stream: a plain cudaMemcpy from pageable memory may return before its last part has reached the device, and
+      // a non-blocking stream does not wait for it.
+      CHECK(cudaMemcpyAsync(in, host.data(), count * bytes_of(type), cudaMemcpyHostToDevice, streams[rank]));
       send.push_back(in);
       receive.push_back(out);
     }
     comms.all_reduce(send, receive, count, type, streams);
     for (std::size_t rank = 0; rank < devices.size(); ++rank) {
       CHECK(cudaStreamSynchronize(streams[rank]));
+      artuneResult_t state = artuneSuccess;
+      artune::check(artuneCommGetAsyncError(comms[static_cast<int>(rank)], &state), "artuneCommGetAsyncError");
+      if (state != artuneSuccess) {
+        std::printf("call %d, %zu elements: %s\n", call, count, artuneGetLastError());
+        std::_Exit(1);
+      }
       CHECK(cudaMemcpy(host.data(), receive[rank], count * bytes_of(type), cudaMemcpyDeviceToHost));
       for (std::size_t i = 0; i < count; ++i) {
         float expected = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -255,6 +256,11 @@ artuneResult_t init_all(artuneComm_t* comms, int nranks, const int* devices, con
   options.timeout_s = config.timeoutSeconds > 0 ? config.timeoutSeconds : config.timeoutSeconds < 0 ? 0 : environment.timeout_s.value_or(600);
   options.nccl_file = config.ncclLibrary != nullptr ? config.ncclLibrary : "";
 
+  const char* connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  if (ranks_per_gpu > 1 && (connections == nullptr || std::atoi(connections) < 4 * ranks_per_gpu)) {
+    log(1, "ranks share a GPU, and CUDA_DEVICE_MAX_CONNECTIONS is not large: set it to 32 before the first CUDA call, or one rank's "
+           "kernels may queue behind another's and wait for ever");
+  }
   DispatchSwitches switches = make_switches(environment.disable, environment.paths);
   const auto nccl = NcclLibrary::open(options.nccl_file, environment.nccl_lib);
   auto loaded = load_profile(config, environment, options.devices, ranks_per_gpu, nccl ? nccl->version_text() : "", log);

@@ -62,10 +62,11 @@ struct Group::Rank {
   std::array<const char*, kMaxRanks> push_landing{};   ///< where peer p's contribution to ce/push arrives
   std::array<char*, kMaxRanks> push_target{};          ///< where this rank's contribution goes at peer p
   Stream up, down;                                ///< copies to and from the host
-  Event fork, up_done, order;
+  Event fork, up_done;
+  Event eager_order, capture_order;               ///< one event can't serve both: an event of a capture lives in it
   std::vector<Event> published, landed;           ///< one per chunk
   // Order of calls over streams.
-  bool has_stream = false, many_streams = false;
+  bool has_stream = false;
   cudaStream_t last_stream = nullptr;
   unsigned long long capture_id = 0;
   cudaStream_t capture_stream = nullptr;
@@ -275,47 +276,43 @@ void Group::end_layer(const Call& call) {
   if (call.candidate == CandidateId::nccl) nccl_->group_end();
 }
 
-void Group::order_streams(int rank, cudaStream_t stream) {
-  Rank& mine = *ranks_[rank];
+Group::Capture Group::capture_of(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  unsigned long long id = 0;
-  ARTUNE_CHECK_CUDA(cudaStreamGetCaptureInfo(stream, &status, &id));
-  if (status == cudaStreamCaptureStatusActive) {
-    // Inside one capture calls on several streams are chained; between captures and eager calls the caller orders.
-    if (mine.capture_id == id && mine.capture_stream != stream) ARTUNE_CHECK_CUDA(cudaStreamWaitEvent(stream, mine.order, 0));
-    return;
-  }
-  if (!mine.has_stream || mine.last_stream == stream) return;
-  if (!mine.many_streams) {
-    // The first change of streams: the last call left no event (one per call would cost every single-stream user half a
-    // microsecond), and its stream may be gone. So wait for the device once, and record events from here on.
-    ARTUNE_CHECK_CUDA(cudaDeviceSynchronize());
-    mine.many_streams = true;
-    return;
-  }
-  ARTUNE_CHECK_CUDA(cudaStreamWaitEvent(stream, mine.order, 0));
+  Capture capture;
+  ARTUNE_CHECK_CUDA(cudaStreamGetCaptureInfo(stream, &status, &capture.id));
+  capture.active = status == cudaStreamCaptureStatusActive;
+  return capture;
 }
 
-void Group::after_call(int rank, cudaStream_t stream) {
+// Inside one capture, calls on several streams are chained; so are eager calls. Between replays and eager calls the caller
+// orders. The eager event is recorded after every call, not only once streams change: the stream of the call before may
+// be gone by then, and waiting for the device instead would wait for peers whose part isn't issued yet.
+void Group::order_streams(int rank, const Capture& capture, cudaStream_t stream) {
   Rank& mine = *ranks_[rank];
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  unsigned long long id = 0;
-  ARTUNE_CHECK_CUDA(cudaStreamGetCaptureInfo(stream, &status, &id));
-  if (status == cudaStreamCaptureStatusActive) {
-    ARTUNE_CHECK_CUDA(cudaEventRecord(mine.order, stream));
-    mine.capture_id = id;
-    mine.capture_stream = stream;
-    return;
+  if (capture.active) {
+    if (mine.capture_id == capture.id && mine.capture_stream != stream) ARTUNE_CHECK_CUDA(cudaStreamWaitEvent(stream, mine.capture_order, 0));
+  } else if (mine.has_stream && mine.last_stream != stream) {
+    ARTUNE_CHECK_CUDA(cudaStreamWaitEvent(stream, mine.eager_order, 0));
   }
-  mine.has_stream = true;
-  mine.last_stream = stream;
-  if (mine.many_streams) ARTUNE_CHECK_CUDA(cudaEventRecord(mine.order, stream));
+}
+
+void Group::after_call(int rank, const Capture& capture, cudaStream_t stream) {
+  Rank& mine = *ranks_[rank];
+  ARTUNE_CHECK_CUDA(cudaEventRecord(capture.active ? mine.capture_order : mine.eager_order, stream));
+  if (capture.active) {
+    mine.capture_id = capture.id;
+    mine.capture_stream = stream;
+  } else {
+    mine.has_stream = true;
+    mine.last_stream = stream;
+  }
 }
 
 void Group::enqueue(int rank, const Call& call, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream) {
   if (count == 0) return;
   const DeviceGuard guard(device(rank));
-  order_streams(rank, stream);
+  const Capture capture = capture_of(stream);
+  order_streams(rank, capture, stream);
   if (call.candidate == CandidateId::nccl) {
     nccl_->all_reduce(rank, call.geometry.max_ctas, input, output, count, dtype, stream);
   } else {
@@ -326,7 +323,7 @@ void Group::enqueue(int rank, const Call& call, const void* input, void* output,
                    dtype, stream);
     }
   }
-  after_call(rank, stream);
+  after_call(rank, capture, stream);
 }
 
 void Group::launch_piece(int rank, const Call& call, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream) {
@@ -376,7 +373,16 @@ void Group::launch_push(int rank, const void* input, void* output, std::size_t c
     ARTUNE_CHECK_CUDA(cudaMemcpyAsync(mine.push_target[peer], input, bytes, cudaMemcpyDeviceToDevice, stream));
     chunk.contribution[peer] = mine.push_landing[peer];
   }
-  launch_exchange_reduce(arguments, chunk, dtype, ExchangeStep::publish_reduce_finish, reduce_blocks(facts(0), bytes), kReduceThreads, stream);
+  const int blocks = reduce_blocks(facts(0), bytes);
+  if (ranks_per_gpu_ == 1) {
+    launch_exchange_reduce(arguments, chunk, dtype, ExchangeStep::publish_reduce_finish, blocks, kReduceThreads, stream);
+    return;
+  }
+  // Inside one GPU a copy is a kernel, and it may need a whole multiprocessor: were the grids of the other ranks to wait
+  // for it there, it might never start. So one block waits, and the grid comes after. Seen on an H200, 4 ranks, 512 KiB.
+  launch_exchange_publish(arguments, 0, stream);
+  launch_exchange_await(arguments, 0, stream);
+  launch_exchange_reduce(arguments, chunk, dtype, ExchangeStep::reduce_and_finish, blocks, kReduceThreads, stream);
 }
 
 // Three streams of one rank. `up` copies chunks to the rank's staging and announces each; `down` waits for a chunk of

@@ -92,8 +92,13 @@ class Group {
   void launch_push(int rank, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream);
   void launch_staged(int rank, const Geometry& geometry, const void* input, void* output, std::size_t count, DType dtype,
                      cudaStream_t stream);
-  void order_streams(int rank, cudaStream_t stream);
-  void after_call(int rank, cudaStream_t stream);
+  struct Capture {
+    bool active = false;
+    unsigned long long id = 0;
+  };
+  static Capture capture_of(cudaStream_t stream);
+  void order_streams(int rank, const Capture& capture, cudaStream_t stream);
+  void after_call(int rank, const Capture& capture, cudaStream_t stream);
   void launch_piece(int rank, const Call& call, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream);
 
   GroupOptions options_;

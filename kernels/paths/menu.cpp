@@ -61,7 +61,12 @@ std::vector<Geometry> copy_chunks(const AdmitFacts& facts) {
 
 std::vector<Geometry> whole_copy(const AdmitFacts&) { return {Geometry{}}; }
 
-std::vector<Geometry> nccl_limits(const AdmitFacts&) { return {{.max_ctas = 8}, {.max_ctas = 32}}; }
+/// NCCL waits with all its blocks too: those of all ranks on a GPU must fit, one a multiprocessor.
+std::vector<Geometry> nccl_limits(const AdmitFacts& facts) {
+  std::vector<Geometry> limits{{.max_ctas = 8}};
+  if (32 * facts.ranks_per_gpu <= facts.multiprocessors) limits.push_back({.max_ctas = 32});
+  return limits;
+}
 
 constexpr std::size_t kMi = std::size_t{1} << 20;
 constexpr int kMaxRanks = 8;

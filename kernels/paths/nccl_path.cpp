@@ -34,6 +34,7 @@ struct Config218 {
 constexpr int kSuccess = 0;
 constexpr int kInProgress = 7;
 constexpr int kSum = 0;
+constexpr int kSharedGpuCtas = 8;
 constexpr int kFirstWithSharedGpus = 23000;
 
 int nccl_type(DType dtype) {
@@ -114,7 +115,8 @@ Result<NcclPath> NcclPath::create(const NcclLibrary& library, const std::vector<
       path.check(nccl.get_unique_id(&id), "ncclGetUniqueId");
       Config218 config;
       config.blocking = 1;
-      if (limit > 0) config.max_ctas = limit;
+      // NCCL's own choice counts on a GPU of its own: four ranks that share one never ended on an H200 (NCCL 2.30.7).
+      if (limit > 0 || shared) config.max_ctas = limit > 0 ? limit : kSharedGpuCtas;
       CommunicatorSet set{limit, std::vector<Communicator>(devices.size(), nullptr)};
       path.check(nccl.group_start(), "ncclGroupStart");
       for (std::size_t rank = 0; rank < devices.size(); ++rank) {

@@ -30,7 +30,8 @@ const std::vector<Fault>& faults_of_environment() {
   while (true) ::pause();
 }
 
-void obey(std::optional<FaultKind> fault) {
+/// `stands_in`: the machine runs nothing that could hang by itself.
+void obey(std::optional<FaultKind> fault, bool stands_in) {
   if (fault == FaultKind::crash) {
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
@@ -38,7 +39,7 @@ void obey(std::optional<FaultKind> fault) {
     std::raise(SIGSEGV);
   }
   if (fault == FaultKind::exit) ::_exit(7);
-  if (fault == FaultKind::hang) sleep_for_ever();
+  if (fault == FaultKind::hang && stands_in) sleep_for_ever();
 }
 
 class FaultyMachine final : public Machine {
@@ -52,7 +53,7 @@ class FaultyMachine final : public Machine {
 
   Verification verify(const Candidate& candidate, const Shape& shape) override {
     const std::optional<FaultKind> fault = fault_for(candidate, shape.bytes);
-    obey(fault);
+    obey(fault, lies_);
     Verification verification = machine_->verify(candidate, shape);
     if (lies_ && fault == FaultKind::wrong && verification.outcome.ok()) {
       verification.outcome = {OutcomeKind::wrong_sum, "rank 0, element 0: corrupted by ARTUNE_TEST_FAULT"};
@@ -61,7 +62,7 @@ class FaultyMachine final : public Machine {
   }
 
   Timing time(const Candidate& candidate, const Shape& shape, const TimeRequest& request) override {
-    obey(fault_for(candidate, shape.bytes));
+    obey(fault_for(candidate, shape.bytes), lies_);
     return machine_->time(candidate, shape, request);
   }
 

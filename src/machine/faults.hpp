@@ -51,8 +51,8 @@ std::optional<FaultKind> fault_for(const Candidate& candidate, std::size_t bytes
 /// Sleeps for ever if ARTUNE_TEST_FAULT asks for a slow start.
 void obey_slow_start();
 
-/// Obeys crash, exit and hang before the machine is asked. `lies`: also turns a right sum into a wrong one; for machines
-/// that don't corrupt data themselves by fault_for().
+/// Obeys crash and exit before the machine is asked. `lies`: also hangs, and turns a right sum into a wrong one, for
+/// machines that don't leave out a rank and corrupt data themselves by fault_for().
 std::unique_ptr<Machine> with_faults(std::unique_ptr<Machine> machine, bool lies);
 
 }  // namespace artune

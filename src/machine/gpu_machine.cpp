@@ -216,7 +216,12 @@ void GpuMachine::use_ranks(int ranks) {
   wanted.timeout_s = options_.timeout_s;
   wanted.nccl_file = options_.nccl_file;
   wanted.nccl_max_ctas.clear();
-  for (const Geometry& geometry : info_of(CandidateId::nccl).geometries({})) wanted.nccl_max_ctas.push_back(geometry.max_ctas);
+  AdmitFacts facts{.ranks = ranks, .ranks_per_gpu = options_.ranks_per_gpu, .multiprocessors = 1 << 20, .bytes = 0, .peer_access = false, .nccl = true};
+  for (const GpuFacts& gpu : topology_.header.machine.gpus) {
+    const bool used = std::find(options_.devices.begin(), options_.devices.end(), gpu.index) != options_.devices.end();
+    if (used) facts.multiprocessors = std::min(facts.multiprocessors, gpu.multiprocessors);
+  }
+  for (const Geometry& geometry : info_of(CandidateId::nccl).geometries(facts)) wanted.nccl_max_ctas.push_back(geometry.max_ctas);
   wanted.peer_refusal = peer_refusal(ranks);
   group_ = Group::create(wanted);
   ranks_ = std::make_unique<GpuRanks>(wanted.devices);

@@ -33,6 +33,8 @@ class Budget {
   /// Time for the rounds of this shape, when it has been screened: an equal share of what the screening of the
   /// shapes after it will leave. Never negative.
   double rounds_share_s(std::size_t index) const;
+  /// Time that a hang or a crash took is no measuring time: the budget grows by it.
+  void extend(double lost_s) { seconds_ += lost_s; }
   /// The shape needs no more time: it ran hurried, was resumed, or could not be reached.
   void skip(std::size_t index);
   /// The shape ran in full; `costs_s` are the durations of its requests outside rounds: the forecast for shapes like it.

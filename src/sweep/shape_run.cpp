@@ -129,6 +129,11 @@ class ShapeRun {
     }
   }
 
+  /// Keeps the budget whole where a candidate hung or crashed.
+  void account(const Outcome& outcome, double took_s) {
+    if (outcome.kind == OutcomeKind::hang || outcome.kind == OutcomeKind::crash) context_.budget.extend(took_s);
+  }
+
   void verify(Contestant& contestant, const char* when) {
     tell("verify", contestant);
     const double start_s = context_.clock.now_s();
@@ -140,6 +145,7 @@ class ShapeRun {
     }
     costs_s_.push_back(context_.clock.now_s() - start_s);
     verify_costs_s_.push_back(costs_s_.back());
+    account(verification.outcome, costs_s_.back());
     if (!verification.outcome.ok()) return fail(contestant, verification.outcome, when);
     contestant.verified = true;
     contestant.checked = verification.checked;
@@ -157,6 +163,7 @@ class ShapeRun {
       timing.outcome = {OutcomeKind::error, failure.what()};
     }
     contestant.time_s = context_.clock.now_s() - start_s;
+    account(timing.outcome, contestant.time_s);
     std::vector<double> calls = max_over_ranks(timing.samples_us);
     const bool plausible = !calls.empty() && std::all_of(calls.begin(), calls.end(), [](double us) { return std::isfinite(us) && us > 0; });
     if (timing.outcome.ok() && !plausible) timing.outcome = {OutcomeKind::error, "the machine gave no samples above 0 µs"};

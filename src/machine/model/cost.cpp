@@ -12,14 +12,19 @@
 namespace artune::model {
 namespace {
 
-constexpr double kBytesPerUs = 1e3;          // of 1 GB/s
-constexpr double kLlBytesPerByte = 2;        // half of every packet is the tag
-constexpr double kFlagPacketBytes = 32;      // a flag is a PCIe packet of its own: 8 bytes and about 24 of header
-constexpr double kThreadsOfBlockRate = 512;  // what RigKernels::block_gb_per_s counts for
+constexpr double kBytesPerUs = 1e3;             // of 1 GB/s
+constexpr double kLlBytesPerByte = 2;           // half of every packet is the tag
+constexpr double kFlagPacketBytes = 32;         // a flag is a PCIe packet of its own: 8 bytes and about 24 of header
+constexpr double kBytesInFlightPerThread = 64;  // four vectors of 16 bytes: a choice, no figure for it is published
+constexpr double kThreadsOfBlockRate = 512;     // what RigKernels::block_gb_per_s counts for
 
-/// What this geometry can issue, GB/s; 0 (no limit) where the candidate has no blocks.
-double issue_gb_per_s(const Rig& rig, const Geometry& geometry) {
-  return rig.kernels.block_gb_per_s.value * geometry.blocks * geometry.threads / kThreadsOfBlockRate;
+/// How long this geometry takes to issue `bytes` of loads or stores. Every thread has a few in flight at once; what goes
+/// beyond that comes at the rate of its block.
+double issue_us(const Rig& rig, const Geometry& geometry, double bytes) {
+  const double threads = static_cast<double>(geometry.blocks) * geometry.threads;
+  if (threads == 0) return 0;  // copy engines
+  const double gb_per_s = rig.kernels.block_gb_per_s.value * threads / kThreadsOfBlockRate;
+  return std::max(0.0, bytes - threads * kBytesInFlightPerThread) / (gb_per_s * kBytesPerUs);
 }
 
 double longest_way_us(const Group& group) {
@@ -39,39 +44,30 @@ double longest_host_way_us(const Group& group) {
 }
 
 /// Every rank sends `bytes` to every other at once.
-double all_to_all_us(const Group& group, double bytes, double link_fraction, double sender_gb_per_s) {
+double all_to_all_us(const Group& group, double bytes, double link_fraction) {
   std::vector<Flow> flows;
   for (const std::size_t from : group.gpus) {
     for (const std::size_t to : group.gpus) {
       if (from == to) continue;
-      Flow flow = group.tree.between(from, to, bytes);
-      flow.cap_gb_per_s = sender_gb_per_s / static_cast<double>(group.ranks() - 1);
-      flows.push_back(flow);
+      flows.push_back(group.tree.between(from, to, bytes));
     }
   }
   return last_completion_us(group.tree.capacities(link_fraction), flows);
 }
 
 /// Every rank writes `bytes` once into the host memory next to it.
-double host_write_us(const Group& group, double bytes, double link_fraction, double sender_gb_per_s) {
+double host_write_us(const Group& group, double bytes, double link_fraction) {
   std::vector<Flow> flows;
-  for (const std::size_t gpu : group.gpus) {
-    Flow flow = group.tree.to_host(gpu, gpu, bytes);
-    flow.cap_gb_per_s = sender_gb_per_s;
-    flows.push_back(flow);
-  }
+  for (const std::size_t gpu : group.gpus) flows.push_back(group.tree.to_host(gpu, gpu, bytes));
   return last_completion_us(group.tree.capacities(link_fraction), flows);
 }
 
 /// Every rank reads the `bytes` of every other.
-double host_read_us(const Group& group, double bytes, double link_fraction, double reader_gb_per_s) {
+double host_read_us(const Group& group, double bytes, double link_fraction) {
   std::vector<Flow> flows;
   for (const std::size_t reader : group.gpus) {
     for (const std::size_t writer : group.gpus) {
-      if (reader == writer) continue;
-      Flow flow = group.tree.from_host(reader, writer, bytes);
-      flow.cap_gb_per_s = reader_gb_per_s / static_cast<double>(group.ranks() - 1);
-      flows.push_back(flow);
+      if (reader != writer) flows.push_back(group.tree.from_host(reader, writer, bytes));
     }
   }
   return last_completion_us(group.tree.capacities(link_fraction), flows);
@@ -90,8 +86,9 @@ double add_us(const Group& group, double bytes) {
 double push_us(const Group& group, double bytes, const Geometry& geometry, bool flag) {
   const RigKernels& kernels = group.rig.kernels;
   const double wire = flag ? bytes + geometry.blocks * kFlagPacketBytes : bytes * kLlBytesPerByte;
+  const double peers = static_cast<double>(group.ranks()) - 1;
   return kernels.one_shot_us.value + (flag ? kernels.flag_us.value : 0) + longest_way_us(group) +
-         all_to_all_us(group, wire, kernels.store_fraction.value, issue_gb_per_s(group.rig, geometry));
+         std::max(all_to_all_us(group, wire, kernels.store_fraction.value), issue_us(group.rig, geometry, peers * wire));
 }
 
 /// Write once, N-1 readers. Reading starts when the writing is over: measured one after the other, not overlapped
@@ -99,13 +96,13 @@ double push_us(const Group& group, double bytes, const Geometry& geometry, bool 
 double host_push_us(const Group& group, double bytes, const Geometry& geometry, bool flag) {
   const RigKernels& kernels = group.rig.kernels;
   const double wire = flag ? bytes + geometry.blocks * kFlagPacketBytes : bytes * kLlBytesPerByte;
-  const double issue = issue_gb_per_s(group.rig, geometry);
+  const double peers = static_cast<double>(group.ranks()) - 1;
   const double way = longest_host_way_us(group);
   // A store's way up, then half a poll that came too early and one that finds it; flag loads the data after that.
   const double round_trips = flag ? 2.5 : 1.5;
   return kernels.one_shot_us.value + (flag ? kernels.flag_us.value : 0) + way + round_trips * 2 * way +
-         host_write_us(group, wire, kernels.store_fraction.value, issue) +
-         host_read_us(group, wire, kernels.load_fraction.value, issue);
+         std::max(host_write_us(group, wire, kernels.store_fraction.value), issue_us(group.rig, geometry, wire)) +
+         std::max(host_read_us(group, wire, kernels.load_fraction.value), issue_us(group.rig, geometry, peers * wire));
 }
 
 double chunks_of(double bytes, const Geometry& geometry) {
@@ -117,9 +114,9 @@ double chunks_of(double bytes, const Geometry& geometry) {
 double host_copy_us(const Group& group, double bytes, const Geometry& geometry) {
   const double chunks = chunks_of(bytes, geometry);
   const double first = geometry.chunk_bytes == 0 ? bytes : std::min(bytes, static_cast<double>(geometry.chunk_bytes));
-  const double up_first = host_write_us(group, first, 1, 0);
-  const double up_rest = host_write_us(group, bytes, 1, 0) - up_first;
-  const double down = host_read_us(group, bytes, 1, 0);
+  const double up_first = host_write_us(group, first, 1);
+  const double up_rest = host_write_us(group, bytes, 1) - up_first;
+  const double down = host_read_us(group, bytes, 1);
   const double copies_down = chunks * static_cast<double>(group.ranks() - 1);
   return group.rig.copies.step_us.value + group.rig.copies.staged_us.value + up_first + std::max(up_rest, down) +
          (copies_down - 1) * group.rig.copies.issue_us.value + add_us(group, bytes);
@@ -127,7 +124,7 @@ double host_copy_us(const Group& group, double bytes, const Geometry& geometry) 
 
 double copy_push_us(const Group& group, double bytes) {
   const double further_copies = static_cast<double>(group.ranks()) - 2;
-  return group.rig.copies.step_us.value + further_copies * group.rig.copies.issue_us.value + all_to_all_us(group, bytes, 1, 0) +
+  return group.rig.copies.step_us.value + further_copies * group.rig.copies.issue_us.value + all_to_all_us(group, bytes, 1) +
          add_us(group, bytes);
 }
 

@@ -13,15 +13,11 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 /// A link counts as full when less than this share of it is left: sums of shares don't cancel exactly.
 constexpr double kFullBelow = 1e-9;
 
-/// How much every open flow can still rise before a link fills or a cap is reached.
-double smallest_rise(const std::vector<double>& left, const std::vector<std::size_t>& open_through,
-                     const std::vector<Flow>& flows, const std::vector<bool>& open, const std::vector<double>& rates) {
+/// How much every open flow can still rise before a link fills.
+double smallest_rise(const std::vector<double>& left, const std::vector<std::size_t>& open_through) {
   double rise = kInfinite;
   for (std::size_t link = 0; link < left.size(); ++link) {
     if (open_through[link] > 0) rise = std::min(rise, left[link] / static_cast<double>(open_through[link]));
-  }
-  for (std::size_t i = 0; i < flows.size(); ++i) {
-    if (open[i] && flows[i].cap_gb_per_s > 0) rise = std::min(rise, flows[i].cap_gb_per_s - rates[i]);
   }
   return rise;
 }
@@ -39,7 +35,7 @@ std::vector<double> fair_rates(const std::vector<double>& capacities_gb_per_s, c
       if (!open[i]) continue;
       for (const std::size_t link : flows[i].links) ++open_through[link];
     }
-    const double rise = smallest_rise(left, open_through, flows, open, rates);
+    const double rise = smallest_rise(left, open_through);
     if (std::isinf(rise)) {
       for (std::size_t i = 0; i < flows.size(); ++i) {
         if (open[i]) rates[i] = kInfinite;
@@ -53,11 +49,9 @@ std::vector<double> fair_rates(const std::vector<double>& capacities_gb_per_s, c
     // Each round closes at least the flow that set the rise, so the loop ends.
     for (std::size_t i = 0; i < flows.size(); ++i) {
       if (!open[i]) continue;
-      const Flow& flow = flows[i];
-      const bool capped = flow.cap_gb_per_s > 0 && rates[i] >= flow.cap_gb_per_s * (1 - kFullBelow);
-      const bool blocked = std::any_of(flow.links.begin(), flow.links.end(),
+      const bool blocked = std::any_of(flows[i].links.begin(), flows[i].links.end(),
                                        [&](std::size_t link) { return left[link] <= capacities_gb_per_s[link] * kFullBelow; });
-      if (!capped && !blocked) continue;
+      if (!blocked) continue;
       open[i] = false;
       --open_count;
     }

@@ -21,7 +21,7 @@ struct Flow {
   double cap_gb_per_s = 0;  ///< what the sender itself can issue; 0 = no such limit
 };
 
-/// One rate per flow, GB/s. A flow without links and without a cap has nothing that limits it: infinity.
+/// One rate per flow, GB/s. A flow without links has nothing that limits it: infinity.
 std::vector<double> fair_rates(const std::vector<double>& capacities_gb_per_s, const std::vector<Flow>& flows);
 
 /// When each flow is done if all start at 0, in µs: rates are shared anew whenever a flow ends.

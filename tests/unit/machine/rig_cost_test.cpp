@@ -85,6 +85,9 @@ TEST(Cost, TooFewBlocksCantFillTheLink) {
   EXPECT_GT(with(1, 256), with(1, 512));
   EXPECT_LT(with(8, 512), with(64, 512));  // once the link is full, more blocks are only more flags
   EXPECT_LT(with(64, 512), 1.01 * with(8, 512));
+  // What every thread can have in flight at once isn't held up by the rate of few blocks.
+  EXPECT_NEAR(box.us("p2p/one-shot/ll", 256, {.blocks = 1, .threads = 128}),
+              box.us("p2p/one-shot/ll", 256, {.blocks = 4, .threads = 512}), 1e-9);
 }
 
 TEST(Cost, EagerCallsOfOneThreadAreHostBound) {

@@ -40,10 +40,6 @@ TEST(FairShare, ThreeLevelsOfFilling) {
               ElementsAre(near(2), near(1.5), near(8.5), near(1.5)));
 }
 
-TEST(FairShare, SendersThatCantIssueMoreLeaveTheRest) {
-  EXPECT_THAT(fair_rates({30}, {{.links = {0}, .cap_gb_per_s = 5}, {.links = {0}}}), ElementsAre(near(5), near(25)));
-}
-
 TEST(FairShare, NothingInTheWayIsInfinite) {
   EXPECT_TRUE(std::isinf(fair_rates({}, {{.links = {}, .bytes = 1}}).at(0)));
   EXPECT_EQ(last_completion_us({}, {{.links = {}, .bytes = 1}}), 0);
