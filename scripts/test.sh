@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: the ar-tune authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what the tests need, builds, and runs everything that this machine can run: the ci build, then unit and
-# protocol tests under the address, undefined-behaviour and thread sanitizers, then the tool as built without CUDA.
+# Installs what the tests need, builds, and runs everything that this machine can run: the ci build, then the tool as built
+# without CUDA. With --sanitizers also unit and protocol tests under the address, undefined-behaviour and thread sanitizers.
 # The last line is the sum: "N passed, N failed, N skipped". ARTUNE_NO_SETUP=1 leaves the installing out.
 set -uo pipefail
 # shellcheck source=scripts/common.sh
@@ -35,6 +35,13 @@ for test in json.load(sys.stdin)["tests"]:
         print(os.path.basename(test["command"][0]))' "$labels" | sort -u
 }
 
+sanitizers=0
+case "${1:-}" in
+  "") ;;
+  --sanitizers) sanitizers=1 ;;
+  *) echo "test.sh: unknown option '$1'; only --sanitizers is known" >&2; exit 2 ;;
+esac
+
 if [ -z "${ARTUNE_NO_SETUP:-}" ]; then scripts/setup.sh --for-tests || exit $?; fi
 jobs=$(nproc)
 runner=()
@@ -45,18 +52,20 @@ if step "configure ci (CUDA $cuda)" cmake --preset ci -DARTUNE_CUDA=$cuda -DCMAK
   run_tests ci -j "$jobs"
 fi
 
-if step "configure asan" cmake --preset asan; then
-  mapfile -t targets < <(targets_of asan unit,protocol)
-  step "build asan" cmake --build --preset asan -j "$jobs" --target "${targets[@]}" && run_tests asan -L '^(unit|protocol)$' -j "$jobs"
-fi
+if [ "$sanitizers" = 1 ]; then
+  if step "configure asan" cmake --preset asan; then
+    mapfile -t targets < <(targets_of asan unit,protocol)
+    step "build asan" cmake --build --preset asan -j "$jobs" --target "${targets[@]}" && run_tests asan -L '^(unit|protocol)$' -j "$jobs"
+  fi
 
-# The thread sanitizer of g++ 12 can't place its shadow memory where the kernel randomizes addresses over more than 28 bits.
-if setarch "$(uname -m)" -R true 2>/dev/null; then runner=(setarch "$(uname -m)" -R); fi
-if step "configure tsan" cmake --preset tsan; then
-  mapfile -t targets < <(targets_of tsan protocol)
-  step "build tsan" cmake --build --preset tsan -j "$jobs" --target "${targets[@]}" && run_tests tsan -j "$jobs"
+  # The thread sanitizer of g++ 12 can't place its shadow memory where the kernel randomizes addresses over more than 28 bits.
+  if setarch "$(uname -m)" -R true 2>/dev/null; then runner=(setarch "$(uname -m)" -R); fi
+  if step "configure tsan" cmake --preset tsan; then
+    mapfile -t targets < <(targets_of tsan protocol)
+    step "build tsan" cmake --build --preset tsan -j "$jobs" --target "${targets[@]}" && run_tests tsan -j "$jobs"
+  fi
+  runner=()
 fi
-runner=()
 
 # Without CUDA the ci build has just shown this.
 if [ $cuda = ON ]; then

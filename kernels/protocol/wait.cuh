@@ -55,10 +55,10 @@ ARTUNE_BOTH void record_failure(const Bounds& bounds, FailureCause cause, int ra
 /// Called after a poll that missed. True: leave, the call has failed.
 ARTUNE_BOTH bool give_up(Patience& patience, const Bounds& bounds, int rank, int peer, std::uint32_t block, std::uint64_t expected,
                          std::uint64_t seen) {
+  if (++patience.polls % kPollsPerLook != 0) return false;
 #if !defined(__CUDA_ARCH__)
   std::this_thread::yield();  // more ranks than cores: the one waited for may need this one
 #endif
-  if (++patience.polls % kPollsPerLook != 0) return false;
   const std::uint64_t now = now_ns();
   if (patience.started_ns == 0) {
     patience.started_ns = now;

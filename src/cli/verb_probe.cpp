@@ -30,7 +30,8 @@ SupervisedMachine supervise(CliContext& context, const MachineOptions& options) 
 PeerLevel level_of(const std::string& pair_class) {
   for (const auto& entry : WordTable<PeerLevel>::entries) {
     std::string spelling(entry.spelling);
-    std::transform(spelling.begin(), spelling.end(), spelling.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(spelling.begin(), spelling.end(), spelling.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (spelling == pair_class) return entry.value;
   }
   return PeerLevel::unknown;
@@ -38,10 +39,12 @@ PeerLevel level_of(const std::string& pair_class) {
 
 /// A rig names its switches itself, and describes each as one thing: its ports have no PCI functions of their own.
 std::vector<Link> links_of(const Rig& rig) {
-  std::map<std::string, const RigLink*> upwards;   // by the id of the lower end
+  std::map<std::string, const RigLink*> upwards;  // by the id of the lower end
   for (const auto& link : rig.links) {
-    const bool root_first = std::any_of(rig.root_ports.begin(), rig.root_ports.end(), [&](const RigRootPort& port) { return port.id == link.from; });
-    const bool socket_first = std::any_of(rig.sockets.begin(), rig.sockets.end(), [&](const RigSocket& socket) { return socket.id == link.from; });
+    const bool root_first =
+        std::any_of(rig.root_ports.begin(), rig.root_ports.end(), [&](const RigRootPort& port) { return port.id == link.from; });
+    const bool socket_first =
+        std::any_of(rig.sockets.begin(), rig.sockets.end(), [&](const RigSocket& socket) { return socket.id == link.from; });
     const bool gpu_last = std::any_of(rig.gpus.begin(), rig.gpus.end(), [&](const RigGpu& gpu) { return gpu.id == link.to; });
     upwards.emplace(root_first || socket_first || gpu_last ? link.to : link.from, &link);
   }
@@ -52,8 +55,10 @@ std::vector<Link> links_of(const Rig& rig) {
       const RigLink& up = *it->second;
       const std::string above = up.from == id ? up.to : up.from;
       const bool is_gpu = id == rig.gpus[g].id;
-      const bool above_is_switch = std::any_of(rig.switches.begin(), rig.switches.end(), [&](const RigSwitch& s) { return s.id == above; });
-      const auto same = std::find_if(switch_links.begin(), switch_links.end(), [&](const Link& link) { return link.address == id; });
+      const bool above_is_switch =
+          std::any_of(rig.switches.begin(), rig.switches.end(), [&](const RigSwitch& s) { return s.id == above; });
+      const auto same =
+          std::find_if(switch_links.begin(), switch_links.end(), [&](const Link& link) { return link.address == id; });
       if (!is_gpu && same != switch_links.end()) {
         same->gpus.push_back(static_cast<int>(g));
       } else {
@@ -130,8 +135,10 @@ Result<Topology> probe_gpus(CliContext& context, const MachineOptions& options) 
 std::string next_command(const CliContext& context, const Topology& topology) {
   std::string command = "ar-tune tune";
   if (!context.machine.rig.empty()) command += " --rig " + context.machine.rig;
-  for (std::size_t i = 0; i < context.machine.devices.size(); ++i) command += (i == 0 ? " --devices " : ",") + context.machine.devices[i];
-  const auto usable = std::count_if(topology.gpus.begin(), topology.gpus.end(), [](const ProbedGpu& gpu) { return gpu.cuda_ordinal.has_value(); });
+  for (std::size_t i = 0; i < context.machine.devices.size(); ++i)
+    command += (i == 0 ? " --devices " : ",") + context.machine.devices[i];
+  const auto usable = std::count_if(topology.gpus.begin(), topology.gpus.end(),
+                                    [](const ProbedGpu& gpu) { return gpu.cuda_ordinal.has_value(); });
   if (usable == 1) command += " --ranks-per-gpu 2";
   return command;
 }
@@ -153,7 +160,8 @@ Status run(CliContext& context) {
     *topology = restricted_to(*topology, *devices);
   }
   context.human() << topology_tables(*topology);
-  for (const std::string& line : topology_closing_lines(*topology, next_command(context, *topology))) context.human() << line << "\n";
+  for (const std::string& line : topology_closing_lines(*topology, next_command(context, *topology)))
+    context.human() << line << "\n";
   context.human().flush();
   context.print_document(topology_to_json(*topology));
   return context.write_document(topology_to_text(*topology));
@@ -167,7 +175,7 @@ std::function<Status()> configure(CLI::App& app, CliContext& context) {
 
 }  // namespace
 
-const Verb kProbeVerb{"probe", "Show what this machine is: GPUs, links, pairs, driver, NCCL", "ar-tune probe\nar-tune probe --json -o probe.json",
-                      configure};
+const Verb kProbeVerb{"probe", "Show what this machine is: GPUs, links, pairs, driver, NCCL",
+                      "ar-tune probe\nar-tune probe --json -o probe.json", configure};
 
 }  // namespace artune

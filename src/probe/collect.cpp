@@ -115,7 +115,8 @@ std::vector<OtherProcess> other_processes(const Sighting& one, Nvml& nvml) {
 /// The function itself and all bridges above it.
 std::vector<const PciFunction*> path_upwards(const PciTree& tree, const std::string& address) {
   std::vector<const PciFunction*> path;
-  for (const PciFunction* function = tree.find(address); function != nullptr; function = tree.find(function->parent)) path.push_back(function);
+  for (const PciFunction* function = tree.find(address); function != nullptr; function = tree.find(function->parent))
+    path.push_back(function);
   return path;
 }
 
@@ -156,7 +157,8 @@ std::vector<Link> collect_links(const std::vector<GpuFacts>& gpus, const SystemF
       continue;
     }
     for (std::size_t i = 0; i < path.size(); ++i) {
-      const auto same = std::find_if(placed.begin(), placed.end(), [&](const Placed& one) { return one.link.address == path[i]->address; });
+      const auto same =
+          std::find_if(placed.begin(), placed.end(), [&](const Placed& one) { return one.link.address == path[i]->address; });
       if (same != placed.end()) {
         same->link.gpus.push_back(gpu.index);
         continue;
@@ -193,7 +195,8 @@ PeerLevel level_by_tree(const PciTree& tree, const GpuFacts& a, const GpuFacts& 
   const auto path_a = path_upwards(tree, a.pci_address), path_b = path_upwards(tree, b.pci_address);
   if (path_a.empty() || path_b.empty()) return PeerLevel::unknown;
   std::set<const PciFunction*> above_a(path_a.begin() + 1, path_a.end());
-  const auto meet = std::find_if(path_b.begin() + 1, path_b.end(), [&](const PciFunction* hop) { return above_a.count(hop) > 0; });
+  const auto meet =
+      std::find_if(path_b.begin() + 1, path_b.end(), [&](const PciFunction* hop) { return above_a.count(hop) > 0; });
   if (meet != path_b.end()) {
     const auto bridges_b = meet - path_b.begin() - 1;
     const auto bridges_a = std::find(path_a.begin(), path_a.end(), *meet) - path_a.begin() - 1;
@@ -241,7 +244,8 @@ std::vector<NumaNode> collect_numa(const PciTree& tree, const std::vector<GpuFac
 
 }  // namespace
 
-Result<Topology> collect_topology(const CudaFacts& cuda, Nvml& nvml, const SystemFiles& files, const PciTree& tree, const NcclLibrary* nccl) {
+Result<Topology> collect_topology(const CudaFacts& cuda, Nvml& nvml, const SystemFiles& files, const PciTree& tree,
+                                  const NcclLibrary* nccl) {
   if (auto error = why_no_usable_gpu(cuda, nvml, files)) return *error;
 
   Topology topology;
@@ -255,8 +259,14 @@ Result<Topology> collect_topology(const CudaFacts& cuda, Nvml& nvml, const Syste
   for (std::size_t i = 0; i < seen.size(); ++i) {
     machine.gpus.push_back(describe_gpu(seen[i], index_of(seen, i), files, tree));
     const GpuFacts& facts = machine.gpus.back();
-    ProbedGpu gpu{facts.index, facts.pci_address, facts.name, std::nullopt, std::nullopt, read_iommu_group_type(files, facts.pci_address),
-                  other_processes(seen[i], nvml), seen[i].uuid()};
+    ProbedGpu gpu{facts.index,
+                  facts.pci_address,
+                  facts.name,
+                  std::nullopt,
+                  std::nullopt,
+                  read_iommu_group_type(files, facts.pci_address),
+                  other_processes(seen[i], nvml),
+                  seen[i].uuid()};
     if (seen[i].cuda != nullptr) gpu.cuda_ordinal = seen[i].cuda->ordinal;
     if (seen[i].nvml) gpu.display_active = seen[i].nvml->display_active;
     iommu_types.push_back(gpu.iommu_group_type);

@@ -18,6 +18,7 @@ namespace artune {
 
 /// `nccl`: nullptr where there is none. Reason::no_usable_gpu, with the cause, when CUDA has no device to use.
 /// Without NVML the GPUs are those that CUDA shows, in the order of their PCI addresses, as nvidia-smi counts.
-Result<Topology> collect_topology(const CudaFacts& cuda, Nvml& nvml, const SystemFiles& files, const PciTree& tree, const NcclLibrary* nccl);
+Result<Topology> collect_topology(const CudaFacts& cuda, Nvml& nvml, const SystemFiles& files, const PciTree& tree,
+                                  const NcclLibrary* nccl);
 
 }  // namespace artune

@@ -20,7 +20,8 @@ std::string lower(std::string text) {
 
 std::string what_exists(const Topology& topology) {
   std::string list;
-  for (const auto& gpu : topology.gpus) list += fmt::format("{}{} = {} {}", list.empty() ? "" : ", ", gpu.index, gpu.pci_address, gpu.name);
+  for (const auto& gpu : topology.gpus)
+    list += fmt::format("{}{} = {} {}", list.empty() ? "" : ", ", gpu.index, gpu.pci_address, gpu.name);
   return list;
 }
 
@@ -47,7 +48,8 @@ Result<int> resolve(const std::string& word, const Topology& topology) {
       if (has_uuid(topology.gpus[i], topology.header.machine.gpus[i], uuid)) found.push_back(topology.gpus[i].index);
     }
     if (found.size() == 1) return found.front();
-    return unknown(word, found.empty() ? "begins no GPU's UUID (nvidia-smi -L shows them)" : "begins the UUID of several GPUs", topology);
+    return unknown(word, found.empty() ? "begins no GPU's UUID (nvidia-smi -L shows them)" : "begins the UUID of several GPUs",
+                   topology);
   }
   if (const auto address = normalize_pci_address(word)) {
     for (const auto& gpu : topology.gpus) {
@@ -76,11 +78,15 @@ Result<std::vector<int>> select_devices(const std::vector<std::string>& items, c
       const Result<int> index = resolve(word, topology);
       if (!index) return index.error();
       if (std::find(selected.begin(), selected.end(), *index) != selected.end()) {
-        return Error{Reason::usage, fmt::format("--devices: '{}' names GPU {} a second time; several ranks share a GPU only with --ranks-per-gpu K",
-                                                word, *index)};
+        return Error{
+            Reason::usage,
+            fmt::format("--devices: '{}' names GPU {} a second time; several ranks share a GPU only with --ranks-per-gpu K", word,
+                        *index)};
       }
       if (!topology.find_gpu(*index)->cuda_ordinal) {
-        return Error{Reason::no_usable_gpu, fmt::format("--devices: '{}' names GPU {}, which CUDA doesn't show: CUDA_VISIBLE_DEVICES hides it", word, *index)};
+        return Error{
+            Reason::no_usable_gpu,
+            fmt::format("--devices: '{}' names GPU {}, which CUDA doesn't show: CUDA_VISIBLE_DEVICES hides it", word, *index)};
       }
       selected.push_back(*index);
     }

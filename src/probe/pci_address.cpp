@@ -21,7 +21,8 @@ std::optional<unsigned> hexadecimal(std::string_view digits, unsigned most) {
 
 std::optional<std::string> normalize_pci_address(std::string_view text) {
   std::vector<std::string_view> parts;
-  for (std::size_t colon; (colon = text.find(':')) != std::string_view::npos; text.remove_prefix(colon + 1)) parts.push_back(text.substr(0, colon));
+  for (std::size_t colon; (colon = text.find(':')) != std::string_view::npos; text.remove_prefix(colon + 1))
+    parts.push_back(text.substr(0, colon));
   const std::size_t dot = text.find('.');
   const auto device = hexadecimal(text.substr(0, dot), 0x1f);
   const auto function = dot == std::string_view::npos ? std::optional<unsigned>(0) : hexadecimal(text.substr(dot + 1), 7);

@@ -17,7 +17,8 @@ constexpr unsigned kRequestRedirect = 1U << 2, kCompletionRedirect = 1U << 3;
 const std::string kDevices = "/sys/bus/pci/devices/";
 
 std::uint16_t word_at(std::string_view config, std::size_t offset) {
-  return static_cast<std::uint16_t>(static_cast<unsigned char>(config[offset]) | static_cast<unsigned char>(config[offset + 1]) << 8);
+  return static_cast<std::uint16_t>(static_cast<unsigned char>(config[offset]) | static_cast<unsigned char>(config[offset + 1])
+                                                                                     << 8);
 }
 
 int number(const std::optional<std::string>& text, int otherwise) {

@@ -7,7 +7,7 @@ namespace {
 
 struct SwitchFamily {
   std::uint16_t vendor;
-  std::uint16_t first, last;   ///< device identifiers, both included
+  std::uint16_t first, last;  ///< device identifiers, both included
   std::string_view name;
 };
 

@@ -36,7 +36,8 @@ bool is_host_bridge(hwloc_obj_t object) {
 /// A PCI device and a PCI-to-PCI bridge keep their attributes in different places.
 const hwloc_obj_attr_u::hwloc_pcidev_attr_s* pci_of(hwloc_obj_t object) {
   if (object->type == HWLOC_OBJ_PCI_DEVICE) return &object->attr->pcidev;
-  if (object->type == HWLOC_OBJ_BRIDGE && object->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI) return &object->attr->bridge.upstream.pci;
+  if (object->type == HWLOC_OBJ_BRIDGE && object->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI)
+    return &object->attr->bridge.upstream.pci;
   return nullptr;
 }
 
@@ -56,14 +57,16 @@ PciFunction function_of(hwloc_topology_t topology, hwloc_obj_t object, const hwl
   for (hwloc_obj_t above = object->parent; above != nullptr; above = above->parent) {
     if (!is_host_bridge(above)) continue;
     const auto& downstream = above->attr->bridge.downstream.pci;
-    function.root_bus = fmt::format("{:04x}:{:02x}", static_cast<unsigned>(downstream.domain), static_cast<unsigned>(downstream.secondary_bus));
+    function.root_bus =
+        fmt::format("{:04x}:{:02x}", static_cast<unsigned>(downstream.domain), static_cast<unsigned>(downstream.secondary_bus));
   }
   const hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(topology, object);
   if (near != nullptr && near->nodeset != nullptr && hwloc_bitmap_weight(near->nodeset) == 1) {
     function.numa_node = hwloc_bitmap_first(near->nodeset);
   }
   if (near != nullptr) {
-    const hwloc_obj_t package = near->type == HWLOC_OBJ_PACKAGE ? near : hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, near);
+    const hwloc_obj_t package =
+        near->type == HWLOC_OBJ_PACKAGE ? near : hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, near);
     if (package != nullptr) function.package = static_cast<int>(package->os_index);
   }
   return function;

@@ -12,12 +12,12 @@ namespace {
 // Intel part of pci_p2pdma_whitelist[] in the Linux kernel (drivers/pci/p2pdma.c): root complexes known to route
 // peer traffic. The second group are server parts that the kernel doesn't list: not proven good, but no client parts.
 constexpr const char* kIntelServerBridges[] = {
-    "8086:3c00", "8086:3c01",                                            // Xeon E5
-    "8086:2f00", "8086:2f01",                                            // Xeon E5 v3, E7 v3
-    "8086:2020", "8086:2030", "8086:2031", "8086:2032", "8086:2033",     // Skylake-E and its successors on that socket
-    "8086:09a2",                                                         // Ice Lake-SP, Sapphire Rapids and later
-    "8086:0e00", "8086:0e01", "8086:6f00", "8086:6f01",                  // Xeon E5 v2, v4
-    "8086:3400", "8086:3403", "8086:3405", "8086:3406",                  // 5500 and 5520 hubs
+    "8086:3c00", "8086:3c01",                                         // Xeon E5
+    "8086:2f00", "8086:2f01",                                         // Xeon E5 v3, E7 v3
+    "8086:2020", "8086:2030", "8086:2031", "8086:2032", "8086:2033",  // Skylake-E and its successors on that socket
+    "8086:09a2",                                                      // Ice Lake-SP, Sapphire Rapids and later
+    "8086:0e00", "8086:0e01", "8086:6f00", "8086:6f01",               // Xeon E5 v2, v4
+    "8086:3400", "8086:3403", "8086:3405", "8086:3406",               // 5500 and 5520 hubs
 };
 // What a hypervisor shows instead: the real root complex can't be seen from inside.
 constexpr const char* kVirtualBridges[] = {"8086:1237", "8086:29c0", "8086:7190", "8086:0d57"};
@@ -74,9 +74,11 @@ std::vector<std::string> peer_test_risks(const PeerRiskFacts& facts) {
                     ": the first transfer may hang the GPUs until a reset; clear ReqRedir and CmpltRedir there");
   }
   // Behind a common switch the root complex isn't involved.
-  const bool through_root_complex = facts.level != PeerLevel::same && facts.level != PeerLevel::pix && facts.level != PeerLevel::pxb;
+  const bool through_root_complex =
+      facts.level != PeerLevel::same && facts.level != PeerLevel::pix && facts.level != PeerLevel::pxb;
   if (facts.intel_client && through_root_complex) {
-    risks.push_back("an Intel client root complex lies between the two: such parts drop peer traffic; use a PCIe switch or the host paths");
+    risks.push_back(
+        "an Intel client root complex lies between the two: such parts drop peer traffic; use a PCIe switch or the host paths");
   }
   return risks;
 }
@@ -92,7 +94,8 @@ std::string read_host_bridge(const SystemFiles& files) {
 // their own; they are told by what they are not: an Intel host bridge at 0000:00:00.0 that is neither a server's nor
 // a hypervisor's. A new server part that is missing above is asked for --risky once too often, which harms nobody.
 bool is_intel_client(const SystemFiles& files, const std::string& host_bridge) {
-  if (host_bridge.compare(0, 5, "8086:") != 0 || listed(kIntelServerBridges, host_bridge) || listed(kVirtualBridges, host_bridge)) return false;
+  if (host_bridge.compare(0, 5, "8086:") != 0 || listed(kIntelServerBridges, host_bridge) || listed(kVirtualBridges, host_bridge))
+    return false;
   return files.text("/proc/cpuinfo").value_or("").find("GenuineIntel") != std::string::npos;
 }
 

@@ -51,13 +51,15 @@ std::string link_now_text(const LinkState& now, const LinkState& max) {
 }
 
 std::string gpu_rows(const Topology& topology) {
-  std::vector<Row> rows{{"GPU", "PCI address", "name", "memory", "BAR1", "CC", "SMs", "L2", "link now", "link max", "NUMA", "power", "CUDA"}};
+  std::vector<Row> rows{
+      {"GPU", "PCI address", "name", "memory", "BAR1", "CC", "SMs", "L2", "link now", "link max", "NUMA", "power", "CUDA"}};
   for (std::size_t i = 0; i < topology.gpus.size(); ++i) {
     const GpuFacts& gpu = topology.header.machine.gpus[i];
     rows.push_back({std::to_string(gpu.index), gpu.pci_address, gpu.name, mebibytes(gpu.memory_bytes), mebibytes(gpu.bar1_bytes),
                     or_question(gpu.compute_capability), gpu.multiprocessors == 0 ? "?" : std::to_string(gpu.multiprocessors),
                     mebibytes(gpu.l2_bytes), link_now_text(gpu.link_now, gpu.link_max), link_text(gpu.link_max),
-                    gpu.numa_node < 0 ? "?" : std::to_string(gpu.numa_node), gpu.power_limit_w > 0 ? fmt::format("{:.0f} W", gpu.power_limit_w) : "?",
+                    gpu.numa_node < 0 ? "?" : std::to_string(gpu.numa_node),
+                    gpu.power_limit_w > 0 ? fmt::format("{:.0f} W", gpu.power_limit_w) : "?",
                     topology.gpus[i].cuda_ordinal ? std::to_string(*topology.gpus[i].cuda_ordinal) : "hidden"});
   }
   return table(rows);
@@ -69,8 +71,9 @@ std::string link_rows(const Topology& topology) {
   for (const auto& link : topology.links) {
     if (link.kind == LinkKind::gpu) continue;
     const std::string device = link.name.empty() ? link.vendor_device : link.vendor_device + " " + link.name;
-    rows.push_back({link.address, std::string(to_string(link.kind)), device, link_now_text(link.now, link.max), link_text(link.max),
-                    std::string(to_string(link.acs_redirect)), fmt::format("{}", fmt::join(link.gpus, ","))});
+    rows.push_back({link.address, std::string(to_string(link.kind)), device, link_now_text(link.now, link.max),
+                    link_text(link.max), std::string(to_string(link.acs_redirect)),
+                    fmt::format("{}", fmt::join(link.gpus, ","))});
   }
   return rows.size() == 1 ? "" : table(rows);
 }
@@ -103,22 +106,24 @@ std::string pair_rows(const Topology& topology) {
 std::string numa_rows(const Topology& topology) {
   std::vector<Row> rows{{"NUMA node", "CPUs", "GPUs"}};
   for (const auto& node : topology.numa) {
-    rows.push_back({std::to_string(node.node), std::to_string(node.cpus), node.gpus.empty() ? "-" : fmt::format("{}", fmt::join(node.gpus, ","))});
+    rows.push_back({std::to_string(node.node), node.cpus == 0 ? "?" : std::to_string(node.cpus),
+                    node.gpus.empty() ? "-" : fmt::format("{}", fmt::join(node.gpus, ","))});
   }
   return table(rows);
 }
 
 std::string machine_rows(const Topology& topology) {
   const MachineFacts& machine = topology.header.machine;
-  std::vector<Row> rows{{"driver", or_question(machine.driver)},
-                        {"CUDA", fmt::format("{} (driver), {} (ar-tune)", or_question(machine.cuda_driver), or_question(machine.cuda_runtime))},
-                        {"NCCL", machine.nccl_version.empty() ? "none found" : fmt::format("{}  {}", machine.nccl_version, machine.nccl_file)},
-                        {"kernel", or_question(machine.kernel)},
-                        {"BIOS", or_question(machine.bios)},
-                        {"host bridge", or_question(topology.host_bridge) + (topology.intel_client ? " (Intel client)" : "")},
-                        {"IOMMU", machine.iommu_mode},
-                        {"container", machine.container},
-                        {"VM", machine.vm}};
+  std::vector<Row> rows{
+      {"driver", or_question(machine.driver)},
+      {"CUDA", fmt::format("{} (driver), {} (ar-tune)", or_question(machine.cuda_driver), or_question(machine.cuda_runtime))},
+      {"NCCL", machine.nccl_version.empty() ? "none found" : fmt::format("{}  {}", machine.nccl_version, machine.nccl_file)},
+      {"kernel", or_question(machine.kernel)},
+      {"BIOS", or_question(machine.bios)},
+      {"host bridge", or_question(topology.host_bridge) + (topology.intel_client ? " (Intel client)" : "")},
+      {"IOMMU", machine.iommu_mode},
+      {"container", machine.container},
+      {"VM", machine.vm}};
   if (!machine.registry_dwords.empty()) rows.push_back({"RegistryDwords", machine.registry_dwords});
   if (!machine.boot_switches.empty()) rows.push_back({"boot switches", machine.boot_switches});
   return table(rows);
@@ -133,8 +138,8 @@ std::string process_rows(const Topology& topology) {
   std::vector<Row> rows{{"GPU", "pid", "memory", "process"}};
   for (const auto& gpu : topology.gpus) {
     for (const auto& process : gpu.other_processes) {
-      rows.push_back({std::to_string(gpu.index), std::to_string(process.pid), process.memory_bytes ? mebibytes(*process.memory_bytes) : "?",
-                      or_question(process.name)});
+      rows.push_back({std::to_string(gpu.index), std::to_string(process.pid),
+                      process.memory_bytes ? mebibytes(*process.memory_bytes) : "?", or_question(process.name)});
     }
   }
   return rows.size() == 1 ? "" : table(rows);
@@ -170,23 +175,29 @@ std::string p2p_line(const Topology& topology) {
       if (why != P2pStatus::ok) ++refusals[std::string(to_string(why))];
     }
   }
-  if (asked == 0) return "P2P: CUDA shows one GPU, so there is no pair; ranks can share it for a rehearsal with --ranks-per-gpu 2";
-  const std::string who = topology.gpus.size() == 2 ? fmt::format("between {} and {}", topology.gpus[0].index, topology.gpus[1].index) : "";
+  const std::string who_says = topology.header.simulated ? "the rig" : "CUDA";
+  if (asked == 0)
+    return "P2P: " + who_says + " shows one GPU, so there is no pair; ranks can share it for a rehearsal with --ranks-per-gpu 2";
+  const std::string who =
+      topology.gpus.size() == 2 ? fmt::format("between {} and {}", topology.gpus[0].index, topology.gpus[1].index) : "";
   std::string text;
   if (allowed == asked) {
-    text = who.empty() ? fmt::format("P2P: CUDA allows it for all {} ordered pairs", asked) : "P2P " + who + ": CUDA allows it both ways";
+    text = who.empty() ? fmt::format("P2P: {} allows it for all {} ordered pairs", who_says, asked)
+                       : "P2P " + who + ": " + who_says + " allows it both ways";
   } else if (allowed == 0) {
-    text = who.empty() ? fmt::format("P2P: CUDA allows it for none of {} ordered pairs", asked) : "P2P " + who + ": CUDA doesn't allow it";
+    text = who.empty() ? fmt::format("P2P: {} allows it for none of {} ordered pairs", who_says, asked)
+                       : "P2P " + who + ": " + who_says + " doesn't allow it";
     if (!refusals.empty()) {
-      const auto most = std::max_element(refusals.begin(), refusals.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+      const auto most =
+          std::max_element(refusals.begin(), refusals.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
       text += fmt::format(" (driver says {})", most->first);
     }
     return text + "; NCCL and the host paths remain";
   } else {
-    text = fmt::format("P2P: CUDA allows it for {} of {} ordered pairs", allowed, asked);
+    text = fmt::format("P2P: {} allows it for {} of {} ordered pairs", who_says, allowed, asked);
   }
   if (nvlink > 0) text += nvlink == allowed ? ", over NVLink" : fmt::format(", {} of them over NVLink", nvlink);
-  return text + " (its answer; not tested here)";
+  return text + (topology.header.simulated ? "" : " (its answer; not tested here)");
 }
 
 /// The first reason against an active test, and how many pairs have one.
@@ -210,8 +221,8 @@ std::string narrow_line(const Topology& topology) {
       const LinkState& max = own_end ? gpu.link_max : link->max;
       if (link->kind != LinkKind::upstream_port && !own_end) continue;  // the upper end of a link repeats its lower end
       if (!is_narrow(now, max)) continue;
-      return fmt::format("GPU {}: the link of {} runs on {} of {} lanes; check slot, riser and BIOS if that is not meant", gpu.index,
-                         own_end ? "the GPU itself" : link->address, now.width, max.width);
+      return fmt::format("GPU {}: the link of {} runs on {} of {} lanes; check slot, riser and BIOS if that is not meant",
+                         gpu.index, own_end ? "the GPU itself" : link->address, now.width, max.width);
     }
   }
   return "";
@@ -237,24 +248,31 @@ std::string busy_line(const Topology& topology) {
 }  // namespace
 
 std::string topology_tables(const Topology& topology) {
-  const auto section = [](const std::string& title, const std::string& body) { return body.empty() ? "" : title + "\n" + body + "\n"; };
+  const auto section = [](const std::string& title, const std::string& body) {
+    return body.empty() ? "" : title + "\n" + body + "\n";
+  };
   std::string text = section("GPUs (index as nvidia-smi counts; CUDA: ordinal in this process)", gpu_rows(topology));
   text += section("Ports from the GPUs up to the CPU", link_rows(topology));
   if (topology.gpus.size() > 1) {
-    text += section("Pairs (level as nvidia-smi; P2P: CUDA allows access; risk: an active test may wedge the machine)", pair_rows(topology));
+    text += section("Pairs (level as nvidia-smi; P2P: CUDA allows access; risk: an active test may wedge the machine)",
+                    pair_rows(topology));
   }
-  if (!topology.numa.empty()) text += section(fmt::format("NUMA ({} CPU package{})", topology.packages, topology.packages == 1 ? "" : "s"), numa_rows(topology));
-  text += section("Machine", machine_rows(topology));
+  if (!topology.numa.empty())
+    text += section(fmt::format("NUMA ({} CPU package{})", topology.packages, topology.packages == 1 ? "" : "s"),
+                    numa_rows(topology));
+  if (!topology.header.simulated) text += section("Machine", machine_rows(topology));
   text += section("Other processes", process_rows(topology));
   return text;
 }
 
 std::vector<std::string> topology_closing_lines(const Topology& topology, const std::string& next_command) {
   const MachineFacts& machine = topology.header.machine;
-  std::vector<std::string> lines{fmt::format("{}{}: driver {}, CUDA {}, {}", topology.header.simulated ? "Simulated: " : "", gpu_summary(topology),
-                                             or_question(machine.driver), or_question(machine.cuda_driver),
-                                             machine.nccl_version.empty() ? "no NCCL (name one with --nccl FILE)" : "NCCL " + machine.nccl_version),
-                                 p2p_line(topology)};
+  const std::string versions =
+      fmt::format("driver {}, CUDA {}, {}", or_question(machine.driver), or_question(machine.cuda_driver),
+                  machine.nccl_version.empty() ? "no NCCL (name one with --nccl FILE)" : "NCCL " + machine.nccl_version);
+  std::vector<std::string> lines{
+      gpu_summary(topology) + (topology.header.simulated ? ": simulated, described by a rig" : ": " + versions),
+      p2p_line(topology)};
   for (const std::string& line : {risk_line(topology), narrow_line(topology), busy_line(topology)}) {
     if (!line.empty()) lines.push_back(line);
   }

@@ -120,7 +120,8 @@ Pair pair_from_json(const JsonReader& object) {
   pair.to = index_of(object.at("to"));
   pair.level = object.at("level").word<PeerLevel>();
   if (const auto access = object.at("access"); !access.is_null()) pair.access = access.boolean();
-  if (const auto rank = object.at("performance_rank"); !rank.is_null()) pair.performance_rank = static_cast<int>(rank.integer(-1000, 1000));
+  if (const auto rank = object.at("performance_rank"); !rank.is_null())
+    pair.performance_rank = static_cast<int>(rank.integer(-1000, 1000));
   if (const auto atomics = object.at("native_atomics"); !atomics.is_null()) pair.native_atomics = atomics.boolean();
   const JsonReader nvml = object.at("nvml");
   nvml.expect_keys({"read", "write", "nvlink", "atomics"});
@@ -133,8 +134,9 @@ Pair pair_from_json(const JsonReader& object) {
 }
 
 Json finding_to_json(const Finding& finding) {
-  return {{"rule", finding.rule},         {"severity", finding.severity}, {"subjects", finding.subjects}, {"evidence", finding.evidence},
-          {"meaning", finding.meaning},   {"remedy", finding.remedy},     {"source", finding.source}};
+  return {{"rule", finding.rule},         {"severity", finding.severity}, {"subjects", finding.subjects},
+          {"evidence", finding.evidence}, {"meaning", finding.meaning},   {"remedy", finding.remedy},
+          {"source", finding.source}};
 }
 
 Finding finding_from_json(const JsonReader& object) {
@@ -157,7 +159,8 @@ Json numa_to_json(const NumaNode& node) { return {{"node", node.node}, {"cpus", 
 
 NumaNode numa_from_json(const JsonReader& object) {
   object.expect_keys({"node", "cpus", "gpus"});
-  return {index_of(object.at("node")), static_cast<int>(object.at("cpus").integer(0, 1 << 20)), indices_from_json(object.at("gpus"))};
+  return {index_of(object.at("node")), static_cast<int>(object.at("cpus").integer(0, 1 << 20)),
+          indices_from_json(object.at("gpus"))};
 }
 
 template <typename T, typename Convert>
@@ -179,15 +182,18 @@ void expect_consistent(const JsonReader& document, const Topology& topology) {
   const auto known = [&](int index, const JsonReader& at) {
     if (topology.find_gpu(index) == nullptr) at.fail("names GPU " + std::to_string(index) + ", which is not listed under gpus");
   };
-  if (topology.gpus.size() != topology.header.machine.gpus.size()) document.at("gpus").fail("has another length than machine/gpus");
+  if (topology.gpus.size() != topology.header.machine.gpus.size())
+    document.at("gpus").fail("has another length than machine/gpus");
   for (std::size_t i = 0; i < topology.gpus.size(); ++i) {
-    if (topology.gpus[i].index != topology.header.machine.gpus[i].index) document.at("gpus").at(i).fail("has another index than machine/gpus");
+    if (topology.gpus[i].index != topology.header.machine.gpus[i].index)
+      document.at("gpus").at(i).fail("has another index than machine/gpus");
   }
   for (std::size_t i = 0; i < topology.pairs.size(); ++i) {
     const JsonReader row = document.at("pairs").at(i);
     known(topology.pairs[i].from, row.at("from"));
     known(topology.pairs[i].to, row.at("to"));
-    if (topology.pairs[i].from == topology.pairs[i].to) row.fail("pairs GPU " + std::to_string(topology.pairs[i].to) + " with itself");
+    if (topology.pairs[i].from == topology.pairs[i].to)
+      row.fail("pairs GPU " + std::to_string(topology.pairs[i].to) + " with itself");
   }
   for (std::size_t i = 0; i < topology.links.size(); ++i) {
     const JsonReader row = document.at("links").at(i);
@@ -220,7 +226,8 @@ const Link* Topology::find_link(const std::string& address) const {
 std::vector<const Link*> Topology::path_of(int index) const {
   std::vector<const Link*> path;
   const ProbedGpu* gpu = find_gpu(index);
-  for (const Link* link = gpu == nullptr ? nullptr : find_link(gpu->pci_address); link != nullptr; link = find_link(link->parent)) {
+  for (const Link* link = gpu == nullptr ? nullptr : find_link(gpu->pci_address); link != nullptr;
+       link = find_link(link->parent)) {
     path.push_back(link);
   }
   return path;

@@ -36,12 +36,12 @@ struct OtherProcess {
 };
 
 struct ProbedGpu {
-  int index = 0;                            ///< as nvidia-smi counts
+  int index = 0;  ///< as nvidia-smi counts
   std::string pci_address;
   std::string name;
-  std::optional<int> cuda_ordinal;          ///< nullopt = hidden by CUDA_VISIBLE_DEVICES
+  std::optional<int> cuda_ordinal;  ///< nullopt = hidden by CUDA_VISIBLE_DEVICES
   std::optional<bool> display_active;
-  std::string iommu_group_type;             ///< "identity", "DMA", "DMA-FQ", "off", "not readable"
+  std::string iommu_group_type;  ///< "identity", "DMA", "DMA-FQ", "off", "not readable"
   std::vector<OtherProcess> other_processes;
   /// "GPU-8f3a…", for --devices. Travels from the worker to its supervisor, never into a document.
   std::string uuid;
@@ -59,11 +59,11 @@ struct WordTable<LinkKind> {
 /// One PCI function on the way from GPUs to the root complex; shared ones are listed once.
 struct Link {
   std::string address;
-  std::string parent;                       ///< next function upwards; empty = this one hangs on the host bridge
+  std::string parent;  ///< next function upwards; empty = this one hangs on the host bridge
   LinkKind kind = LinkKind::gpu;
-  std::string vendor_device;                ///< "1000:c030"; empty = not readable
-  std::string name;                         ///< of a GPU or of a known switch, else empty
-  std::vector<int> gpus;                    ///< GPUs that reach the root complex through it
+  std::string vendor_device;  ///< "1000:c030"; empty = not readable
+  std::string name;           ///< of a GPU or of a known switch, else empty
+  std::vector<int> gpus;      ///< GPUs that reach the root complex through it
   LinkState now, max;
   AcsRedirect acs_redirect = AcsRedirect::unread;
 };
@@ -72,8 +72,8 @@ struct Link {
 struct Pair {
   int from = 0, to = 0;
   PeerLevel level = PeerLevel::unknown;
-  std::optional<bool> access;               ///< as CUDA says; nullopt = CUDA doesn't see one of the two
-  std::optional<int> performance_rank;      ///< 0 = best of this machine
+  std::optional<bool> access;           ///< as CUDA says; nullopt = CUDA doesn't see one of the two
+  std::optional<int> performance_rank;  ///< 0 = best of this machine
   std::optional<bool> native_atomics;
   P2pStatus nvml_read = P2pStatus::unknown, nvml_write = P2pStatus::unknown, nvml_nvlink = P2pStatus::unknown,
             nvml_atomics = P2pStatus::unknown;
@@ -88,20 +88,20 @@ struct NumaNode {
 };
 
 struct Finding {
-  std::string rule, severity;               ///< severity: "fault", "warning", "info"
+  std::string rule, severity;  ///< severity: "fault", "warning", "info"
   std::vector<std::string> subjects;
   std::string evidence, meaning, remedy, source;
 };
 
 struct Topology {
   DocumentHeader header;
-  std::vector<ProbedGpu> gpus;              ///< same order as header.machine.gpus
+  std::vector<ProbedGpu> gpus;  ///< same order as header.machine.gpus
   std::vector<Link> links;
-  std::vector<Pair> pairs;                  ///< every ordered pair
-  int packages = 0;                         ///< CPU sockets, 0 = not readable
+  std::vector<Pair> pairs;  ///< every ordered pair
+  int packages = 0;         ///< CPU sockets, 0 = not readable
   std::vector<NumaNode> numa;
-  std::string host_bridge;                  ///< "8086:a700" at 0000:00:00.0; empty = not readable
-  bool intel_client = false;                ///< an Intel client root complex: see peer_risk.hpp
+  std::string host_bridge;    ///< "8086:a700" at 0000:00:00.0; empty = not readable
+  bool intel_client = false;  ///< an Intel client root complex: see peer_risk.hpp
   std::vector<Finding> findings;
 
   const ProbedGpu* find_gpu(int index) const;

@@ -25,7 +25,8 @@ std::string cuda_version_text(int version) { return fmt::format("{}.{}", version
 
 std::string device_text(const std::vector<std::string>& addresses) {
   if (addresses.empty()) return "an NVIDIA GPU is present";
-  return fmt::format("NVIDIA GPU at {}{}", addresses.front(), addresses.size() > 1 ? fmt::format(" (and {} more)", addresses.size() - 1) : "");
+  return fmt::format("NVIDIA GPU at {}{}", addresses.front(),
+                     addresses.size() > 1 ? fmt::format(" (and {} more)", addresses.size() - 1) : "");
 }
 
 /// What keeps the kernel driver from serving the device, empty = it does.
@@ -36,7 +37,8 @@ std::string driver_trouble(const SystemFiles& files, const std::vector<std::stri
     if (driver == "nouveau" || driver == "nova") {
       return "the open-source driver " + driver + " holds it: install NVIDIA's driver (it blacklists " + driver + ") and reboot";
     }
-    if (driver == "vfio-pci") return "it is handed over to a virtual machine (vfio-pci): run ar-tune inside that machine, or unbind it";
+    if (driver == "vfio-pci")
+      return "it is handed over to a virtual machine (vfio-pci): run ar-tune inside that machine, or unbind it";
   }
   return "NVIDIA's kernel driver is not loaded: install it (`nvidia-smi` must work), or load it with `modprobe nvidia`";
 }
@@ -49,9 +51,11 @@ std::string node_trouble(const SystemFiles& files) {
     return "no permission to open /dev/nvidiactl: ask for access to it (often the group `video` or `render`), or run as root";
   }
   for (const auto& name : files.list("/dev")) {
-    const bool is_gpu = name.size() > 6 && name.compare(0, 6, "nvidia") == 0 && name.find_first_not_of("0123456789", 6) == std::string::npos;
+    const bool is_gpu =
+        name.size() > 6 && name.compare(0, 6, "nvidia") == 0 && name.find_first_not_of("0123456789", 6) == std::string::npos;
     if (is_gpu && !files.accessible("/dev/" + name)) {
-      return "no permission to open /dev/" + name + ": ask for access to it (often the group `video` or `render`), or run as root";
+      return "no permission to open /dev/" + name +
+             ": ask for access to it (often the group `video` or `render`), or run as root";
     }
   }
   return "";
@@ -60,20 +64,29 @@ std::string node_trouble(const SystemFiles& files) {
 std::string cuda_trouble(const CudaFacts& cuda) {
   switch (cuda.error_code) {
     case kInsufficientDriver:
-      if (cuda.driver_version == 0) return "CUDA finds no driver library (libcuda.so.1): install the driver's user-space libraries; a container needs `--gpus all`";
-      return fmt::format("its driver is too old: it serves CUDA {}, ar-tune was built with CUDA {}: update the driver or build with an older toolkit",
-                         cuda_version_text(cuda.driver_version), cuda_version_text(cuda.runtime_version));
-    case kStubLibrary: return "CUDA's stub library was loaded instead of the driver's libcuda.so.1: take .../lib64/stubs out of LD_LIBRARY_PATH";
+      if (cuda.driver_version == 0)
+        return "CUDA finds no driver library (libcuda.so.1): install the driver's user-space libraries; a container needs "
+               "`--gpus all`";
+      return fmt::format(
+          "its driver is too old: it serves CUDA {}, ar-tune was built with CUDA {}: update the driver or build with an older "
+          "toolkit",
+          cuda_version_text(cuda.driver_version), cuda_version_text(cuda.runtime_version));
+    case kStubLibrary:
+      return "CUDA's stub library was loaded instead of the driver's libcuda.so.1: take .../lib64/stubs out of LD_LIBRARY_PATH";
     case kNoDevice:
       if (cuda.visible_devices) {
         return fmt::format("CUDA_VISIBLE_DEVICES='{}' hides every GPU: unset it or name one that exists", *cuda.visible_devices);
       }
       return "CUDA lists no device: check `nvidia-smi`, and MIG mode (an enabled MIG without instances hides the GPU)";
-    case kSystemNotReady: return "CUDA says the system is not ready: start nvidia-fabricmanager (NVSwitch machines need it)";
-    case kSystemDriverMismatch: return "kernel driver and CUDA library have different versions: reboot, or reload the driver";
-    default: break;
+    case kSystemNotReady:
+      return "CUDA says the system is not ready: start nvidia-fabricmanager (NVSwitch machines need it)";
+    case kSystemDriverMismatch:
+      return "kernel driver and CUDA library have different versions: reboot, or reload the driver";
+    default:
+      break;
   }
-  if (cuda.error_code != 0) return fmt::format("CUDA can't use it: {} (code {}); check `nvidia-smi` and the kernel log", cuda.error, cuda.error_code);
+  if (cuda.error_code != 0)
+    return fmt::format("CUDA can't use it: {} (code {}); check `nvidia-smi` and the kernel log", cuda.error, cuda.error_code);
   return "CUDA lists no device; check `nvidia-smi`";
 }
 
@@ -100,20 +113,23 @@ std::optional<Error> why_no_usable_gpu(const CudaFacts& cuda, Nvml& nvml, const 
 
   if (!cuda.devices.empty()) {
     const CudaDevice& device = cuda.devices.front();
-    return refuse(fmt::format("{} has compute capability {}.{}, ar-tune needs {}.0 or newer; --rig NAME works without a GPU", device.name,
-                              device.major, device.minor, kOldestMajor));
+    return refuse(fmt::format("{} has compute capability {}.{}, ar-tune needs {}.0 or newer; --rig NAME works without a GPU",
+                              device.name, device.major, device.minor, kOldestMajor));
   }
   if (!nvidia_device_on_bus(files)) {
     return refuse("no NVIDIA GPU in this machine; give --rig NAME to work with a simulated one (profiles/rigs lists them)");
   }
   const std::string who = device_text(nvidia_devices_on_bus(files));
-  if (const std::string why = driver_trouble(files, nvidia_devices_on_bus(files)); !why.empty()) return refuse(who + ", but " + why);
+  if (const std::string why = driver_trouble(files, nvidia_devices_on_bus(files)); !why.empty())
+    return refuse(who + ", but " + why);
   if (const std::string why = node_trouble(files); !why.empty()) return refuse(who + ", but " + why);
   if (const auto count = nvml.device_count(); !count && count.error().message.find("versions differ") != std::string::npos) {
     return refuse(who + ", but kernel driver and user-space library have different versions: reboot, or reload the driver");
   }
   if (!cuda.built_with_cuda) {
-    return refuse(who + ", but this ar-tune was built without a CUDA toolkit: install CUDA 12.4 or newer, run cmake again (it says which CUDA it found) and build");
+    return refuse(who +
+                  ", but this ar-tune was built without a CUDA toolkit: install CUDA 12.4 or newer, run cmake again (it says "
+                  "which CUDA it found) and build");
   }
   return refuse(who + ", but " + cuda_trouble(cuda));
 }

@@ -20,8 +20,8 @@ namespace artune {
 
 struct EnvironmentRow {
   std::string_view name;
-  std::string_view meaning;           ///< one line
-  std::optional<std::string> value;   ///< as set; nullopt = not set
+  std::string_view meaning;          ///< one line
+  std::optional<std::string> value;  ///< as set; nullopt = not set
 };
 
 struct Environment {

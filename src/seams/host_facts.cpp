@@ -21,7 +21,8 @@ std::string read_bios(const SystemFiles& files) {
   const auto dmi = [&](const char* name) { return files.text("/sys/class/dmi/id/" + std::string(name)).value_or(""); };
   const std::string date = dmi("bios_date");
   const std::string board = join_present({dmi("board_vendor"), dmi("board_name")});
-  return join_present({dmi("bios_vendor"), dmi("bios_version"), date.empty() ? "" : "(" + date + ")", board.empty() ? "" : "on " + board});
+  return join_present(
+      {dmi("bios_vendor"), dmi("bios_version"), date.empty() ? "" : "(" + date + ")", board.empty() ? "" : "on " + board});
 }
 
 /// /proc/driver/nvidia/params has lines like `RegistryDwords: "ForceP2P=0x11"`; the module parameter in sysfs reads empty.
@@ -43,7 +44,8 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 }  // namespace
 
 std::string relevant_boot_switches(const std::string& command_line) {
-  constexpr std::string_view kPrefixes[] = {"iommu", "intel_iommu", "amd_iommu", "pci", "nvidia", "vfio", "acs", "disable_acs", "config_acs"};
+  constexpr std::string_view kPrefixes[] = {"iommu", "intel_iommu", "amd_iommu",   "pci",       "nvidia",
+                                            "vfio",  "acs",         "disable_acs", "config_acs"};
   std::istringstream words(command_line);
   std::vector<std::string> kept;
   for (std::string word; words >> word;) {
@@ -78,13 +80,23 @@ std::string detect_vm(const SystemFiles& files) {
   struct Maker {
     std::string_view text, name;
   };
-  constexpr Maker kMakers[] = {{"QEMU", "kvm"},           {"KVM", "kvm"},       {"Amazon EC2", "kvm"}, {"Google Compute Engine", "kvm"},
-                               {"OpenStack", "kvm"},      {"VMware", "vmware"}, {"VirtualBox", "virtualbox"},
-                               {"Virtual Machine", "hyperv"}, {"Xen", "xen"},   {"Parallels", "parallels"}, {"BHYVE", "bhyve"}};
+  constexpr Maker kMakers[] = {{"QEMU", "kvm"},
+                               {"KVM", "kvm"},
+                               {"Amazon EC2", "kvm"},
+                               {"Google Compute Engine", "kvm"},
+                               {"OpenStack", "kvm"},
+                               {"VMware", "vmware"},
+                               {"VirtualBox", "virtualbox"},
+                               {"Virtual Machine", "hyperv"},
+                               {"Xen", "xen"},
+                               {"Parallels", "parallels"},
+                               {"BHYVE", "bhyve"}};
   const bool hypervisor = contains(files.text("/proc/cpuinfo").value_or(""), " hypervisor");
-  // Cloud makers sell bare metal under the same DMI names, so the processor's own bit decides whether there is a hypervisor at all.
+  // Cloud makers sell bare metal under the same DMI names, so the processor's own bit decides whether there is a hypervisor at
+  // all.
   if (!hypervisor) return "none";
-  const std::string product = files.text("/sys/class/dmi/id/sys_vendor").value_or("") + " " + files.text("/sys/class/dmi/id/product_name").value_or("");
+  const std::string product =
+      files.text("/sys/class/dmi/id/sys_vendor").value_or("") + " " + files.text("/sys/class/dmi/id/product_name").value_or("");
   for (const auto& maker : kMakers) {
     if (contains(product, maker.text)) return std::string(maker.name);
   }

@@ -20,7 +20,7 @@ std::string relevant_boot_switches(const std::string& command_line);
 /// The machine's mode from the group types of its GPUs: the most dangerous one wins.
 std::string combined_iommu_mode(const std::vector<std::string>& group_types);
 
-std::string detect_container(const SystemFiles& files);   ///< "docker", "podman", "lxc", …, "none"
-std::string detect_vm(const SystemFiles& files);          ///< "kvm", "vmware", …, "unknown hypervisor", "none"
+std::string detect_container(const SystemFiles& files);  ///< "docker", "podman", "lxc", …, "none"
+std::string detect_vm(const SystemFiles& files);         ///< "kvm", "vmware", …, "unknown hypervisor", "none"
 
 }  // namespace artune

@@ -32,7 +32,8 @@ Result<NcclLibrary> NcclLibrary::open(const std::string& option_file, const std:
   using GetVersion = int (*)(int*);
   const auto get_version = reinterpret_cast<GetVersion>(library->symbol("ncclGetVersion"));
   if (get_version == nullptr) {
-    return Error{Reason::unavailable, "no NCCL: " + file + " has no symbol ncclGetVersion, so it is another library (" + chosen_by + ")"};
+    return Error{Reason::unavailable,
+                 "no NCCL: " + file + " has no symbol ncclGetVersion, so it is another library (" + chosen_by + ")"};
   }
   int version = 0;
   if (const int code = get_version(&version); code != 0 || version <= 0) {
@@ -45,7 +46,8 @@ std::string NcclLibrary::version_text() const { return nccl_version_text(version
 
 std::string nccl_version_text(int version) {
   const int major_unit = version < 10000 ? 1000 : 10000;
-  return std::to_string(version / major_unit) + "." + std::to_string(version % major_unit / 100) + "." + std::to_string(version % 100);
+  return std::to_string(version / major_unit) + "." + std::to_string(version % major_unit / 100) + "." +
+         std::to_string(version % 100);
 }
 
 }  // namespace artune

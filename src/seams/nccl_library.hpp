@@ -22,9 +22,9 @@ class NcclLibrary {
                                   const std::string& search_name = "libnccl.so.2");
 
   void* symbol(const char* name) const { return library_.symbol(name); }
-  int version() const { return version_; }               ///< as ncclGetVersion says: 23007
-  std::string version_text() const;                      ///< "2.30.7"
-  const std::string& file() const { return file_; }      ///< the real path of what was loaded
+  int version() const { return version_; }           ///< as ncclGetVersion says: 23007
+  std::string version_text() const;                  ///< "2.30.7"
+  const std::string& file() const { return file_; }  ///< the real path of what was loaded
 
  private:
   NcclLibrary(SharedLibrary library, int version, std::string file)

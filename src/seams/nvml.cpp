@@ -81,7 +81,8 @@ Error failed(const std::string& call, Return code) {
 
 /// NVML writes "00000000:01:00.0" in capitals; the kernel, and we, "0000:01:00.0". Domains above 16 bits keep their digits.
 std::string kernel_pci_address(std::string address) {
-  std::transform(address.begin(), address.end(), address.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(address.begin(), address.end(), address.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const std::size_t colon = address.find(':');
   if (colon == 8 && address.compare(0, 4, "0000") == 0) address.erase(0, 4);
   return address;
@@ -108,7 +109,8 @@ class LoadedNvml : public Nvml {
     char text[kTextBytes] = {};
     if (nvml_.driver_version != nullptr && nvml_.driver_version(text, kTextBytes) == kSuccess) system.driver_version = text;
     int version = 0;
-    if (nvml_.cuda_driver_version != nullptr && nvml_.cuda_driver_version(&version) == kSuccess) system.cuda_driver_version = version;
+    if (nvml_.cuda_driver_version != nullptr && nvml_.cuda_driver_version(&version) == kSuccess)
+      system.cuda_driver_version = version;
     return system;
   }
 
@@ -131,7 +133,8 @@ class LoadedNvml : public Nvml {
     if (const Return code = nvml_.pci_info(*handle, &pci); code != kSuccess) return failed("nvmlDeviceGetPciInfo_v3", code);
     device.pci_address = kernel_pci_address(pci.bus_id);
 
-    if (Memory memory{}; nvml_.memory != nullptr && nvml_.memory(*handle, &memory) == kSuccess) device.memory_bytes = memory.total;
+    if (Memory memory{}; nvml_.memory != nullptr && nvml_.memory(*handle, &memory) == kSuccess)
+      device.memory_bytes = memory.total;
     if (Bar1Memory bar1{}; nvml_.bar1 != nullptr && nvml_.bar1(*handle, &bar1) == kSuccess) device.bar1_bytes = bar1.total;
     device.link_now = {static_cast<int>(number(nvml_.generation_now, *handle).value_or(0)),
                        static_cast<int>(number(nvml_.width_now, *handle).value_or(0))};
@@ -141,7 +144,8 @@ class LoadedNvml : public Nvml {
     if (nvml_.vbios != nullptr && nvml_.vbios(*handle, text, kTextBytes) == kSuccess) device.vbios = text;
     if (const auto milliwatts = number(nvml_.enforced_power_limit, *handle)) device.power_limit_w = *milliwatts / 1000.0;
     int active = 0;
-    if (nvml_.display_active != nullptr && nvml_.display_active(*handle, &active) == kSuccess) device.display_active = active != 0;
+    if (nvml_.display_active != nullptr && nvml_.display_active(*handle, &active) == kSuccess)
+      device.display_active = active != 0;
     return device;
   }
 
@@ -151,7 +155,8 @@ class LoadedNvml : public Nvml {
     if (!b) return b.error();
     NvmlPair pair;
     unsigned level = 0;
-    if (nvml_.common_ancestor != nullptr && nvml_.common_ancestor(*a, *b, &level) == kSuccess) pair.level = peer_level_from_nvml(level);
+    if (nvml_.common_ancestor != nullptr && nvml_.common_ancestor(*a, *b, &level) == kSuccess)
+      pair.level = peer_level_from_nvml(level);
     pair.read = status(*a, *b, kCapsRead);
     pair.write = status(*a, *b, kCapsWrite);
     pair.nvlink = status(*a, *b, kCapsNvlink);
@@ -164,7 +169,8 @@ class LoadedNvml : public Nvml {
     const Result<Device> handle = handle_of(index);
     if (!handle) return handle.error();
     if (nvml_.compute_processes == nullptr) return failed("nvmlDeviceGetComputeRunningProcesses_v3", kNotSupported);
-    // Processes come and go between the call that counts and the call that lists: leave room, and try again when it was too little.
+    // Processes come and go between the call that counts and the call that lists: leave room, and try again when it was too
+    // little.
     std::vector<ProcessInfo> list(32);
     Return code = kInsufficientSize;
     for (int attempt = 0; attempt < 4 && code == kInsufficientSize; ++attempt) {

@@ -29,12 +29,12 @@ enum class PeerLevel : unsigned char { same, pix, pxb, phb, node, sys, unknown }
 /// The driver's answer to "may these two talk like this?", in nvidia-smi's words.
 enum class P2pStatus : unsigned char {
   ok,
-  chipset_not_supported,       ///< CNS: the root complex isn't on the driver's list, or a VM hides it
-  gpu_not_supported,           ///< GNS
-  topology_not_supported,      ///< TNS: old two-hub Intel boards
-  disabled_by_registry,        ///< DR: a RegistryDwords switch says no
-  not_supported,               ///< NS
-  unknown,                     ///< U, or the driver didn't answer
+  chipset_not_supported,   ///< CNS: the root complex isn't on the driver's list, or a VM hides it
+  gpu_not_supported,       ///< GNS
+  topology_not_supported,  ///< TNS: old two-hub Intel boards
+  disabled_by_registry,    ///< DR: a RegistryDwords switch says no
+  not_supported,           ///< NS
+  unknown,                 ///< U, or the driver didn't answer
 };
 
 template <>
@@ -65,15 +65,15 @@ struct NvmlSystem {
 
 struct NvmlDevice {
   std::string name;
-  std::string uuid;                        ///< "GPU-8f3a…": never written to a document
-  std::string pci_address;                 ///< "0000:01:00.0", lower case
+  std::string uuid;         ///< "GPU-8f3a…": never written to a document
+  std::string pci_address;  ///< "0000:01:00.0", lower case
   std::optional<std::size_t> memory_bytes, bar1_bytes;
-  LinkState link_now;                      ///< 0 = the driver didn't say
-  LinkState link_max;                      ///< of GPU and system together
-  int gpu_max_generation = 0;              ///< of the GPU alone
+  LinkState link_now;          ///< 0 = the driver didn't say
+  LinkState link_max;          ///< of GPU and system together
+  int gpu_max_generation = 0;  ///< of the GPU alone
   std::optional<std::string> vbios;
   std::optional<double> power_limit_w;
-  std::optional<bool> display_active;      ///< something is shown, or a console holds memory
+  std::optional<bool> display_active;  ///< something is shown, or a console holds memory
 };
 
 struct NvmlPair {
@@ -84,8 +84,8 @@ struct NvmlPair {
 
 struct NvmlProcess {
   unsigned pid = 0;
-  std::string name;                        ///< empty when the driver may not tell
-  std::optional<std::size_t> memory_bytes; ///< nullopt inside some containers
+  std::string name;                         ///< empty when the driver may not tell
+  std::optional<std::size_t> memory_bytes;  ///< nullopt inside some containers
 };
 
 class Nvml {

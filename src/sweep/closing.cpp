@@ -147,7 +147,7 @@ std::string bad_line(const Sweep& sweep) {
 }
 
 std::string noise_line(const Sweep& sweep) {
-  if (sweep.header.simulated) return "A model has no noise; a machine does: measure before you believe it.\n";
+  if (sweep.header.simulated) return "A model is no measurement: tune on the machine itself before you believe it.\n";
   if (sweep.noise_floor_percent <= 0) return {};
   return fmt::format("Two runs of the same candidate lay up to {:.1f} % apart: smaller differences mean nothing.\n", sweep.noise_floor_percent);
 }

@@ -94,7 +94,7 @@ TEST(CollectTopology, ListsEveryHopOnceAndWalksUpwards) {
 
 TEST(CollectTopology, ListsEveryOrderedPair) {
   TestBox box;
-  box.cuda.peers[0].access = false;   // 0 -> 1 only
+  box.cuda.peers[0].access = false;  // 0 -> 1 only
   const Topology topology = collected(box);
   EXPECT_EQ(topology.pairs.size(), 12U);
   EXPECT_EQ(topology.find_pair(0, 1)->access, false);
@@ -187,9 +187,9 @@ TEST(CollectTopology, TranslatingIommuMakesItsPairsRisky) {
 
 TEST(CollectTopology, RedirectCountsOnlyOnPortsBetweenTheTwo) {
   TestBox box;
-  box.write_acs("0000:02:10.0", 0x1d);    // downstream port above GPU 1
-  box.write_acs("0000:80:01.1", 0x1d);    // root port above GPUs 2 and 3
-  box.write_acs("0000:01:00.0", 0x11);    // source validation alone harms nobody
+  box.write_acs("0000:02:10.0", 0x1d);  // downstream port above GPU 1
+  box.write_acs("0000:80:01.1", 0x1d);  // root port above GPUs 2 and 3
+  box.write_acs("0000:01:00.0", 0x11);  // source validation alone harms nobody
   const Topology topology = collected(box);
   EXPECT_EQ(topology.find_link("0000:02:10.0")->acs_redirect, AcsRedirect::set);
   EXPECT_EQ(topology.find_link("0000:01:00.0")->acs_redirect, AcsRedirect::clear);
@@ -207,7 +207,8 @@ TEST(CollectTopology, ForcedP2pAndIntelClientsAreRisks) {
   const Topology topology = collected(box);
   EXPECT_TRUE(topology.intel_client);
   EXPECT_EQ(topology.host_bridge, "8086:a700");
-  EXPECT_THAT(topology.find_pair(0, 1)->risks, ElementsAre(HasSubstr("ForceP2P=0x11"))) << "behind one switch the root complex isn't involved";
+  EXPECT_THAT(topology.find_pair(0, 1)->risks, ElementsAre(HasSubstr("ForceP2P=0x11")))
+      << "behind one switch the root complex isn't involved";
   EXPECT_THAT(topology.find_pair(0, 2)->risks, ElementsAre(HasSubstr("ForceP2P"), HasSubstr("Intel client")));
 }
 

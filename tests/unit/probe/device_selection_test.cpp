@@ -42,12 +42,11 @@ TEST(SelectDevices, UnknownWordsAreNamedWithWhatExists) {
   EXPECT_THAT(refusal({"0,"}, box()).message, HasSubstr("''"));
 }
 
-TEST(SelectDevices, ABeginningThatFitsSeveralIsRefused) {
-  EXPECT_THAT(refusal({"GPU-"}, box()).message, HasSubstr("several"));
-}
+TEST(SelectDevices, ABeginningThatFitsSeveralIsRefused) { EXPECT_THAT(refusal({"GPU-"}, box()).message, HasSubstr("several")); }
 
 TEST(SelectDevices, OneGpuTwiceNeedsRanksPerGpu) {
-  EXPECT_THAT(refusal({"0,1,03:00.0"}, box()).message, AllOf(HasSubstr("'03:00.0'"), HasSubstr("GPU 0 a second time"), HasSubstr("--ranks-per-gpu")));
+  EXPECT_THAT(refusal({"0,1,03:00.0"}, box()).message,
+              AllOf(HasSubstr("'03:00.0'"), HasSubstr("GPU 0 a second time"), HasSubstr("--ranks-per-gpu")));
 }
 
 TEST(SelectDevices, HiddenGpusAreNotSelected) {

@@ -32,9 +32,15 @@ TEST(Environment, NothingSetMeansDefaults) {
 }
 
 TEST(Environment, ReadsEveryVariable) {
-  const Environment environment = read({{"ARTUNE_PROFILE", "/p.json"}, {"ARTUNE_NCCL_LIB", "/n.so"}, {"ARTUNE_DISABLE", "1"},
-                                        {"ARTUNE_PATHS", "nccl,host,nccl"}, {"ARTUNE_LOG", "1"}, {"ARTUNE_TIMEOUT", "500ms"},
-                                        {"XDG_CONFIG_HOME", "/cfg"}, {"HOME", "/home/a"}, {"CUDA_VISIBLE_DEVICES", "1,0"}});
+  const Environment environment = read({{"ARTUNE_PROFILE", "/p.json"},
+                                        {"ARTUNE_NCCL_LIB", "/n.so"},
+                                        {"ARTUNE_DISABLE", "1"},
+                                        {"ARTUNE_PATHS", "nccl,host,nccl"},
+                                        {"ARTUNE_LOG", "1"},
+                                        {"ARTUNE_TIMEOUT", "500ms"},
+                                        {"XDG_CONFIG_HOME", "/cfg"},
+                                        {"HOME", "/home/a"},
+                                        {"CUDA_VISIBLE_DEVICES", "1,0"}});
   EXPECT_EQ(environment.profile, "/p.json");
   EXPECT_EQ(environment.nccl_lib, "/n.so");
   EXPECT_TRUE(environment.disable);
@@ -59,7 +65,8 @@ TEST(Environment, MalformedValuesAreNamedAndIgnored) {
   EXPECT_FALSE(environment.paths.has_value());
   EXPECT_FALSE(environment.disable);
   EXPECT_FALSE(environment.timeout_s.has_value());
-  EXPECT_THAT(environment.problems, ElementsAre(HasSubstr("ARTUNE_DISABLE: 'yes'"), HasSubstr("ARTUNE_PATHS: 'pcie'"), HasSubstr("ARTUNE_TIMEOUT")));
+  EXPECT_THAT(environment.problems,
+              ElementsAre(HasSubstr("ARTUNE_DISABLE: 'yes'"), HasSubstr("ARTUNE_PATHS: 'pcie'"), HasSubstr("ARTUNE_TIMEOUT")));
 }
 
 TEST(Environment, RelativeFoldersAreIgnored) {

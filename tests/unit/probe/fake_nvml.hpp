@@ -16,7 +16,7 @@ class FakeNvml : public Nvml {
   std::vector<NvmlDevice> devices;
   std::map<std::pair<int, int>, NvmlPair> pairs;
   std::map<int, std::vector<NvmlProcess>> processes;
-  int blocked = -1;   ///< index of a device that can't be asked
+  int blocked = -1;  ///< index of a device that can't be asked
 
   Result<NvmlSystem> system() override { return system_answer; }
   Result<int> device_count() override { return static_cast<int>(devices.size()); }

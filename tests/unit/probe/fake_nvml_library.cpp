@@ -47,7 +47,9 @@ int nvmlDeviceGetName(Device, char* name, unsigned length) { return write_text(n
 
 #ifndef FAKE_NVML_WITHOUT_UUID
 int nvmlDeviceGetUUID(Device device, char* uuid, unsigned length) {
-  return write_text(uuid, length, index_of(device) == 0 ? "GPU-00000000-0000-0000-0000-00000000000a" : "GPU-11111111-0000-0000-0000-00000000000b");
+  return write_text(
+      uuid, length,
+      index_of(device) == 0 ? "GPU-00000000-0000-0000-0000-00000000000a" : "GPU-11111111-0000-0000-0000-00000000000b");
 }
 #endif
 

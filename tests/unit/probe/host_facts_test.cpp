@@ -16,8 +16,10 @@ TEST(HostFacts, ReadsTheMachine) {
   tree.write("/sys/class/dmi/id/bios_version", "1.40\n");
   tree.write("/sys/class/dmi/id/bios_date", "05/07/2025\n");
   tree.write("/sys/class/dmi/id/board_name", "TRX50-SAGE\n");
-  tree.write("/proc/driver/nvidia/params", "EnableMSI: 1\nRegistryDwords: \"ForceP2P=0x11;RMForceP2PType=1\"\nRegistryDwordsPerDevice: \"\"\n");
-  tree.write("/proc/cmdline", "BOOT_IMAGE=/vmlinuz root=UUID=secret ro iommu=pt pci=realloc nvidia-drm.modeset=1 password=secret\n");
+  tree.write("/proc/driver/nvidia/params",
+             "EnableMSI: 1\nRegistryDwords: \"ForceP2P=0x11;RMForceP2PType=1\"\nRegistryDwordsPerDevice: \"\"\n");
+  tree.write("/proc/cmdline",
+             "BOOT_IMAGE=/vmlinuz root=UUID=secret ro iommu=pt pci=realloc nvidia-drm.modeset=1 password=secret\n");
   MachineFacts machine;
   read_host_facts(tree.files(), machine);
   EXPECT_EQ(machine.kernel, "6.8.0-45-generic");
@@ -56,13 +58,14 @@ TEST_P(DetectContainer, ByItsMarks) {
   tree.write(GetParam().path, GetParam().content);
   EXPECT_EQ(detect_container(tree.files()), GetParam().container);
 }
-INSTANTIATE_TEST_SUITE_P(Marks, DetectContainer,
-                         testing::Values(ContainerCase{"/.dockerenv", "", "docker"}, ContainerCase{"/run/.containerenv", "", "podman"},
-                                         ContainerCase{"/run/systemd/container", "systemd-nspawn\n", "systemd-nspawn"},
-                                         ContainerCase{"/proc/1/cgroup", "0::/kubepods/burstable/pod1\n", "kubernetes"},
-                                         ContainerCase{"/proc/1/cgroup", "1:cpu:/lxc/box\n", "lxc"},
-                                         ContainerCase{"/proc/1/cgroup", "0::/init.scope\n", "none"},
-                                         ContainerCase{"/proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n", "gvisor"}));
+INSTANTIATE_TEST_SUITE_P(
+    Marks, DetectContainer,
+    testing::Values(ContainerCase{"/.dockerenv", "", "docker"}, ContainerCase{"/run/.containerenv", "", "podman"},
+                    ContainerCase{"/run/systemd/container", "systemd-nspawn\n", "systemd-nspawn"},
+                    ContainerCase{"/proc/1/cgroup", "0::/kubepods/burstable/pod1\n", "kubernetes"},
+                    ContainerCase{"/proc/1/cgroup", "1:cpu:/lxc/box\n", "lxc"},
+                    ContainerCase{"/proc/1/cgroup", "0::/init.scope\n", "none"},
+                    ContainerCase{"/proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n", "gvisor"}));
 
 TEST(DetectVm, NeedsTheProcessorsBit) {
   const TemporaryTree tree;

@@ -29,8 +29,8 @@ TEST(PeerTestRisks, NamesEveryReason) {
   facts.redirecting_ports = {"0000:00:01.1", "0000:40:01.1"};
   facts.registry_dwords = "ForceP2P=17";
   facts.intel_client = true;
-  EXPECT_THAT(peer_test_risks(facts), ElementsAre(HasSubstr("ForceP2P=17"), HasSubstr("group type DMA)"), HasSubstr("0000:00:01.1, 0000:40:01.1"),
-                                                  HasSubstr("Intel client")));
+  EXPECT_THAT(peer_test_risks(facts), ElementsAre(HasSubstr("ForceP2P=17"), HasSubstr("group type DMA)"),
+                                                  HasSubstr("0000:00:01.1, 0000:40:01.1"), HasSubstr("Intel client")));
 }
 
 TEST(PeerTestRisks, UnreadableIommuIsNotATranslatingOne) {

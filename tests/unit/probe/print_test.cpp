@@ -22,7 +22,8 @@ TEST(TopologyTables, ShowWhatPeopleLookFor) {
   box.nvml.pairs[{0, 1}].write = P2pStatus::chipset_not_supported;
   box.tree.write("/sys/bus/pci/devices/0000:84:00.0/iommu_group/type", "DMA\n");
   const std::string text = topology_tables(*box.collect());
-  EXPECT_THAT(text, HasSubstr("0000:83:00.0  NVIDIA RTX PRO 6000  98304 MiB  131072 MiB  12.0  188  128 MiB  Gen1 x16 (idle)  Gen5 x16"));
+  EXPECT_THAT(
+      text, HasSubstr("0000:83:00.0  NVIDIA RTX PRO 6000  98304 MiB  131072 MiB  12.0  188  128 MiB  Gen1 x16 (idle)  Gen5 x16"));
   EXPECT_THAT(text, HasSubstr("0000:80:01.1  root-port"));
   EXPECT_THAT(text, HasSubstr("Gen5 x8 (narrow)"));
   EXPECT_THAT(text, HasSubstr("1000:c030 Broadcom PEX 89000 series"));
@@ -62,11 +63,22 @@ TEST(ClosingLines, OneGpu) {
   EXPECT_THAT(topology_tables(topology), Not(HasSubstr("from \\ to")));
 }
 
+TEST(ClosingLines, ASimulatedMachineSaysSo) {
+  TestBox box;
+  Topology topology = *box.collect();
+  topology.header.simulated = true;
+  const auto lines = topology_closing_lines(topology, "x");
+  EXPECT_EQ(lines[0], "4x NVIDIA RTX PRO 6000: simulated, described by a rig");
+  EXPECT_EQ(lines[1], "P2P: the rig allows it for all 12 ordered pairs");
+  EXPECT_THAT(topology_tables(topology), Not(HasSubstr("Machine")));
+}
+
 TEST(ClosingLines, NvlinkIsNamed) {
   TestBox box;
   for (auto& [key, pair] : box.nvml.pairs) pair.nvlink = P2pStatus::ok;
   const Topology topology = *box.collect();
-  EXPECT_EQ(topology_closing_lines(topology, "x")[1], "P2P: CUDA allows it for all 12 ordered pairs, over NVLink (its answer; not tested here)");
+  EXPECT_EQ(topology_closing_lines(topology, "x")[1],
+            "P2P: CUDA allows it for all 12 ordered pairs, over NVLink (its answer; not tested here)");
   EXPECT_THAT(topology_tables(topology), HasSubstr("SYS NVLink P2P"));
 }
 

@@ -35,7 +35,8 @@ class TemporaryTree {
     std::filesystem::create_symlink(target, root_ + path);
   }
   /// A device as sysfs shows it.
-  void pci_device(const std::string& address, const std::string& vendor, const std::string& device, const std::string& device_class) const {
+  void pci_device(const std::string& address, const std::string& vendor, const std::string& device,
+                  const std::string& device_class) const {
     const std::string folder = "/sys/bus/pci/devices/" + address;
     write(folder + "/vendor", vendor + "\n");
     write(folder + "/device", device + "\n");

@@ -6,7 +6,9 @@
 
 namespace artune {
 
-std::string uuid_of_box_gpu(int index) { return "GPU-" + std::string(8, static_cast<char>('a' + index)) + "-0000-1111-2222-333344445555"; }
+std::string uuid_of_box_gpu(int index) {
+  return "GPU-" + std::string(8, static_cast<char>('a' + index)) + "-0000-1111-2222-333344445555";
+}
 
 PciTree TestBox::pci_tree() {
   ::setenv("HWLOC_XMLFILE", ARTUNE_SOURCE_DIR "/tests/unit/probe/fixtures/four_gpus_two_switches.hwloc.xml", 1);
@@ -65,7 +67,7 @@ TestBox::TestBox() {
 
 void TestBox::write_acs(const std::string& address, unsigned control) const {
   std::string config(4096, '\0');
-  config[0x100] = 0x0d;                          // ACS, the only extended capability
+  config[0x100] = 0x0d;  // ACS, the only extended capability
   config[0x102] = 0x01;
   config[0x106] = static_cast<char>(control);
   tree.write("/sys/bus/pci/devices/" + address + "/config", config);

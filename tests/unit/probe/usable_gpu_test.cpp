@@ -54,7 +54,8 @@ TEST_F(NoGpu, UsableOneIsNoError) {
 TEST_F(NoGpu, DriverNotLoaded) {
   add_card();
   EXPECT_TRUE(nvidia_device_on_bus(tree.files()));
-  EXPECT_THAT(why(), AllOf(HasSubstr(kAddress), HasSubstr("driver is not loaded"), HasSubstr("modprobe nvidia"), testing::Not(HasSubstr("--rig"))));
+  EXPECT_THAT(why(), AllOf(HasSubstr(kAddress), HasSubstr("driver is not loaded"), HasSubstr("modprobe nvidia"),
+                           testing::Not(HasSubstr("--rig"))));
 }
 
 TEST_F(NoGpu, HeldByNouveau) {
@@ -110,7 +111,8 @@ TEST_F(NoGpu, HiddenByVisibleDevices) {
 TEST_F(NoGpu, VersionsDiffer) {
   add_card();
   load_driver();
-  const auto mismatch = unavailable_nvml({Reason::unavailable, "nvmlInit_v2: " + std::string(nvml_error_words(18)) + " (NVML code 18)"});
+  const auto mismatch =
+      unavailable_nvml({Reason::unavailable, "nvmlInit_v2: " + std::string(nvml_error_words(18)) + " (NVML code 18)"});
   EXPECT_THAT(why_no_usable_gpu(cuda, *mismatch, tree.files())->message, HasSubstr("reboot"));
 }
 
