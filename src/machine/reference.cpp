@@ -8,17 +8,10 @@
 #include <cstring>
 #include <limits>
 
+#include "base/float_bits.hpp"
+
 namespace artune {
 namespace {
-
-/// `value` shifted right by `shift` (1..31), to nearest, ties to even.
-std::uint32_t shift_right_rounding(std::uint32_t value, int shift) {
-  const std::uint32_t half = std::uint32_t{1} << (shift - 1);
-  const std::uint32_t rest = value & ((half << 1) - 1);
-  std::uint32_t kept = value >> shift;
-  if (rest > half || (rest == half && (kept & 1) != 0)) ++kept;
-  return kept;
-}
 
 template <typename Bits>
 Bits load_bits(const void* array, std::size_t index) {
@@ -46,50 +39,14 @@ std::uint32_t element_bits(DType dtype, const void* array, std::size_t index) {
 
 }  // namespace
 
-std::uint16_t f16_from_f32(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = (bits >> 16) & 0x8000;
-  const std::uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return static_cast<std::uint16_t>(sign | 0x7e00);   // NaN
-  if (magnitude >= 0x477ff000) return static_cast<std::uint16_t>(sign | 0x7c00);  // 65520 and above round to infinity
-  if (magnitude >= 0x38800000) {  // normal: rebias the exponent from 127 to 15, round 13 bits away
-    return static_cast<std::uint16_t>(sign | shift_right_rounding(magnitude - 0x38000000, 13));
-  }
-  const int exponent = static_cast<int>(magnitude >> 23);
-  const int shift = 126 - exponent;                         // of the 24-bit significand, so that one unit is 2^-24
-  if (shift > 25) return static_cast<std::uint16_t>(sign);  // below half of the smallest subnormal
-  const std::uint32_t significand = (magnitude & 0x7fffff) | 0x800000;
-  return static_cast<std::uint16_t>(sign | shift_right_rounding(significand, shift));
-}
-
-std::uint16_t bf16_from_f32(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<std::uint16_t>((bits >> 16) | 0x40);  // NaN, made quiet
-  return static_cast<std::uint16_t>(shift_right_rounding(bits, 16));
-}
-
-float f32_from_f16(std::uint16_t bits) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
-  const std::uint32_t exponent = (bits >> 10) & 0x1f;
-  const std::uint32_t fraction = bits & 0x3ff;
-  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000 | (fraction << 13));
-  if (exponent == 0) {
-    const float magnitude = std::ldexp(static_cast<float>(fraction), -24);
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (fraction << 13));
-}
-
-float f32_from_bf16(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
-
 float load_element(DType dtype, const void* array, std::size_t index) {
   switch (dtype) {
     case DType::f32:
       return load_bits<float>(array, index);
     case DType::f16:
-      return f32_from_f16(load_bits<std::uint16_t>(array, index));
+      return f16_to_float(load_bits<std::uint16_t>(array, index));
     case DType::bf16:
-      return f32_from_bf16(load_bits<std::uint16_t>(array, index));
+      return bf16_to_float(load_bits<std::uint16_t>(array, index));
   }
   return std::numeric_limits<float>::quiet_NaN();
 }
@@ -100,10 +57,10 @@ void store_element(DType dtype, void* array, std::size_t index, float value) {
       store_bits(array, index, value);
       break;
     case DType::f16:
-      store_bits(array, index, f16_from_f32(value));
+      store_bits(array, index, float_to_f16(value));
       break;
     case DType::bf16:
-      store_bits(array, index, bf16_from_f32(value));
+      store_bits(array, index, float_to_bf16(value));
       break;
   }
 }

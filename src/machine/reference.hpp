@@ -18,12 +18,6 @@
 
 namespace artune {
 
-/// Round to nearest, ties to even; overflow to infinity, subnormals kept, NaN stays a (quiet) NaN.
-std::uint16_t f16_from_f32(float value);
-std::uint16_t bf16_from_f32(float value);
-float f32_from_f16(std::uint16_t bits);
-float f32_from_bf16(std::uint16_t bits);
-
 /// Element `index` of an array of `dtype`; any alignment.
 float load_element(DType dtype, const void* array, std::size_t index);
 void store_element(DType dtype, void* array, std::size_t index, float value);
