@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/file.hpp"
+#include "base/tuned_name.hpp"
 #include "base/units.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"

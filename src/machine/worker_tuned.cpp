@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "machine/worker_tuned.hpp"
 
-#include "sweep/filter.hpp"
+#include "base/tuned_name.hpp"
 
 namespace artune {
 namespace {

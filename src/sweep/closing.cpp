@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "base/tuned_name.hpp"
 #include "base/units.hpp"
-#include "sweep/filter.hpp"
 #include "sweep/print.hpp"
 #include "sweep/statistics.hpp"
 #include "sweep/view.hpp"

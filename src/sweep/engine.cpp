@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/failure.hpp"
+#include "base/tuned_name.hpp"
 #include "sweep/journal.hpp"
 #include "sweep/left_out.hpp"
 #include "sweep/shape_run.hpp"

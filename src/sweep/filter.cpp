@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/tuned_name.hpp"
 #include "base/words.hpp"
 #include "paths/menu.hpp"
 

@@ -12,9 +12,6 @@
 
 namespace artune {
 
-/// The name under which a machine with a profile offers its dispatch as one more candidate (`--path tuned`).
-inline constexpr std::string_view kTunedName = "tuned";
-
 struct CandidateFilter {
   std::vector<std::string> paths;   ///< empty = all
   std::vector<std::string> globs;   ///< empty = all; `*` any text, `?` one character

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/failure.hpp"
+#include "base/tuned_name.hpp"
 #include "sweep/statistics.hpp"
 
 namespace artune {

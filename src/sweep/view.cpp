@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "base/tuned_name.hpp"
 #include "paths/menu.hpp"
-#include "sweep/filter.hpp"
 
 namespace artune {
 namespace {
