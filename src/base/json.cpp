@@ -4,11 +4,58 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
+#include <vector>
 
 namespace artune {
 namespace {
 constexpr std::size_t kMaxDocumentBytes = std::size_t{64} << 20;
 constexpr int kMaxDepth = 64;
+
+/// Follows a parser's events and remembers the first key that an object has twice; the parser itself keeps the last.
+class DuplicateKeys {
+ public:
+  void follow(Json::parse_event_t event, const Json& parsed) {
+    using Event = Json::parse_event_t;
+    switch (event) {
+      case Event::object_start:
+      case Event::array_start:
+        open_.push_back({.is_object = event == Event::object_start, .keys = {}, .key = {}, .elements = 0});
+        return;
+      case Event::key:
+        open_.back().key = parsed.get_ref<const std::string&>();
+        if (!open_.back().keys.insert(open_.back().key).second && first_.empty()) first_ = path();
+        return;
+      case Event::object_end:
+      case Event::array_end:
+        open_.pop_back();
+        [[fallthrough]];
+      case Event::value:
+        if (!open_.empty()) ++open_.back().elements;
+        return;
+    }
+  }
+  /// "/ranges/0/use", empty when every key is there once.
+  const std::string& first() const { return first_; }
+
+ private:
+  struct Container {
+    bool is_object;
+    std::unordered_set<std::string> keys;
+    std::string key;       ///< the one whose value is being read
+    std::size_t elements;  ///< read so far
+  };
+  std::string path() const {
+    std::string text;
+    for (const Container& container : open_)
+      text += "/" + (container.is_object ? container.key : std::to_string(container.elements));
+    return text;
+  }
+
+  std::vector<Container> open_;
+  std::string first_;
+};
+
 }  // namespace
 
 JsonReader JsonReader::at(std::string_view key) const {
@@ -72,15 +119,21 @@ void JsonReader::expect_keys(std::initializer_list<std::string_view> known) cons
 void JsonReader::fail(const std::string& why) const { throw JsonError(path_ + ": " + why); }
 
 Result<Json> parse_json(std::string_view text, const std::string& name) {
-  if (text.size() > kMaxDocumentBytes) return Error{Reason::unreadable_input, name + ": larger than 64 MiB, not a document of ours"};
+  if (text.size() > kMaxDocumentBytes)
+    return Error{Reason::unreadable_input, name + ": larger than 64 MiB, not a document of ours"};
   int deepest = 0;
-  const auto watch_depth = [&](int depth, Json::parse_event_t, Json&) {
+  DuplicateKeys duplicates;
+  const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     deepest = std::max(deepest, depth);
-    return depth <= kMaxDepth;  // deeper values are dropped, then refused below
+    if (deepest > kMaxDepth) return false;  // dropped, which makes events unpaired; the document is refused below
+    duplicates.follow(event, parsed);
+    return true;
   };
   try {
-    Json document = Json::parse(text, watch_depth);
+    Json document = Json::parse(text, watch);
     if (deepest > kMaxDepth) return Error{Reason::unreadable_input, name + ": nested deeper than 64 levels"};
+    if (!duplicates.first().empty())
+      return Error{Reason::unreadable_input, name + duplicates.first() + ": the key is there twice"};
     return document;
   } catch (const nlohmann::json::exception& error) {
     return Error{Reason::unreadable_input, name + ": not valid JSON (" + error.what() + ")"};

@@ -67,7 +67,8 @@ class JsonReader {
   std::string path_;
 };
 
-/// Parses a whole document. `name` is what messages call it (a file name). Limits: 64 MiB, nesting 64.
+/// Parses a whole document. `name` is what messages call it (a file name). Limits: 64 MiB, nesting 64. A key that an
+/// object has twice is an error: whoever wrote it meant one of the two, and which one can't be known.
 Result<Json> parse_json(std::string_view text, const std::string& name);
 
 }  // namespace artune

@@ -78,6 +78,24 @@ TEST(ParseJson, RefusesWhatIsNoJson) {
   }
 }
 
+TEST(ParseJson, RefusesAKeyThatIsThereTwice) {
+  const auto refusal = [](const std::string& text) {
+    const Result<Json> json = parse_json(text, "t.json");
+    if (json) return std::string("none");
+    EXPECT_EQ(json.error().reason, Reason::unreadable_input);
+    return json.error().message;
+  };
+  EXPECT_EQ(refusal(R"({"a": 1, "a": 1})"), "t.json/a: the key is there twice");
+  EXPECT_EQ(refusal(R"({"a": {"b": [0, {}, {"c": 1, "d": [], "c": 2}]}})"), "t.json/a/b/2/c: the key is there twice");
+  EXPECT_EQ(refusal(R"([[1, 2], [[], {"a": null, "a": {"x": 1}}]])"), "t.json/1/1/a: the key is there twice");
+  EXPECT_EQ(refusal(R"({"a": 1, "\u0061": 2})"), "t.json/a: the key is there twice") << "the key, not its spelling";
+  EXPECT_EQ(refusal(R"({"a": 1, "a": 2, "b": 3, "b": 4})"), "t.json/a: the key is there twice") << "the first of them";
+  EXPECT_EQ(refusal(R"({"info": {"x": 1, "x": 2}})"), "t.json/info/x: the key is there twice") << "also where keys are free";
+  EXPECT_EQ(refusal(R"({"": 1, "": 2})"), "t.json/: the key is there twice");
+  EXPECT_EQ(refusal(R"({"a": {"x": 1}, "b": {"x": 1}, "c": [{"x": 1}, {"x": 1}]})"), "none") << "one each";
+  EXPECT_EQ(refusal(R"({"a": {"a": {"a": 1}}})"), "none") << "one inside the other";
+}
+
 TEST(ParseJson, RefusesDepthAndSize) {
   const auto nested = [](std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); };
   EXPECT_TRUE(static_cast<bool>(parse_json(nested(60), "t.json")));
@@ -85,6 +103,11 @@ TEST(ParseJson, RefusesDepthAndSize) {
   ASSERT_FALSE(static_cast<bool>(deep));
   EXPECT_EQ(deep.error().message, "t.json: nested deeper than 64 levels");
   EXPECT_FALSE(static_cast<bool>(parse_json(nested(1000000), "t.json"))) << "must not exhaust the stack";
+  std::string objects = "1";
+  for (int level = 0; level < 100; ++level) objects = R"({"a": )" + objects + R"(, "b": [1], "a": 2})";
+  const Result<Json> deep_objects = parse_json(objects, "t.json");
+  ASSERT_FALSE(static_cast<bool>(deep_objects));
+  EXPECT_EQ(deep_objects.error().message, "t.json: nested deeper than 64 levels");
   const Result<Json> large = parse_json("\"" + std::string(std::size_t{65} << 20, 'x') + "\"", "t.json");
   ASSERT_FALSE(static_cast<bool>(large));
   EXPECT_THAT(large.error().message, HasSubstr("larger than 64 MiB"));
