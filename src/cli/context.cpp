@@ -4,21 +4,14 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <ostream>
 
 #include "base/file.hpp"
 #include "cli/exit_status.hpp"
+#include "seams/environment.hpp"
 
 namespace artune {
 namespace {
-
-/// NO_COLOR (no-color.org) and a terminal that can't.
-bool environment_wants_color() {
-  const char* no_color = std::getenv("NO_COLOR");
-  const char* term = std::getenv("TERM");
-  return (no_color == nullptr || *no_color == '\0') && term != nullptr && std::string_view(term) != "dumb";
-}
 
 /// A message is one line whatever a library put into it.
 std::string one_line(std::string_view text) {
@@ -33,7 +26,7 @@ std::string one_line(std::string_view text) {
 
 bool CliContext::colored() const {
   if (output.color != "auto") return output.color == "always";
-  return ::isatty(output.json ? STDERR_FILENO : STDOUT_FILENO) == 1 && environment_wants_color();
+  return ::isatty(output.json ? STDERR_FILENO : STDOUT_FILENO) == 1 && Environment::of_process().wants_color;
 }
 
 bool CliContext::shows_progress() const { return !output.quiet && ::isatty(STDERR_FILENO) == 1; }

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "seams/environment.hpp"
+
 namespace artune {
 namespace {
 
@@ -64,10 +66,7 @@ GpuLock::~GpuLock() {
   for (const int descriptor : descriptors_) ::close(descriptor);
 }
 
-std::string lock_directory() {
-  const char* directory = std::getenv("XDG_RUNTIME_DIR");
-  return directory != nullptr && directory[0] == '/' ? directory : "/tmp";
-}
+std::string lock_directory() { return Environment::of_process().runtime_dir; }
 
 std::string lock_file(const std::string& directory, const GpuFacts& gpu) { return directory + "/ar-tune-gpu-" + gpu.uuid_sha256 + ".lock"; }
 

@@ -25,6 +25,9 @@ constexpr Variable kVariables[] = {
     {"XDG_CONFIG_HOME", "folder that holds ar-tune/profiles (absolute; default: $HOME/.config)"},
     {"HOME", "used where XDG_CONFIG_HOME isn't set"},
     {"CUDA_VISIBLE_DEVICES", "CUDA's own: hides and reorders GPUs; ar-tune's indices stay those of nvidia-smi"},
+    {"XDG_RUNTIME_DIR", "folder for the lock files that keep two ar-tune off one GPU (default: /tmp)"},
+    {"NO_COLOR", "anything: no colours, unless --color always"},
+    {"TERM", "dumb or not set: no colours, unless --color always"},
 };
 
 bool read_switch(const std::string& name, const std::string& value, std::vector<std::string>& problems) {
@@ -79,6 +82,8 @@ Environment Environment::read(const Getter& get) {
   } else if (const auto home = get("HOME"); is_absolute(home)) {
     environment.config_home = *home + "/.config";
   }
+  if (const auto runtime = get("XDG_RUNTIME_DIR"); is_absolute(runtime)) environment.runtime_dir = *runtime;
+  environment.wants_color = get("NO_COLOR").value_or("").empty() && get("TERM").value_or("dumb") != "dumb";
   return environment;
 }
 

@@ -41,6 +41,10 @@ struct Environment {
   std::string config_home;
   /// CUDA_VISIBLE_DEVICES: named in messages about hidden GPUs; CUDA itself acts on it.
   std::optional<std::string> cuda_visible_devices;
+  /// $XDG_RUNTIME_DIR, /tmp where that isn't set or not absolute: holds the command line's locks.
+  std::string runtime_dir = "/tmp";
+  /// NO_COLOR and TERM (no-color.org) don't speak against colours on a terminal.
+  bool wants_color = false;
 
   /// One line per malformed variable; such a variable counts as not set.
   std::vector<std::string> problems;

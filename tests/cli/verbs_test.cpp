@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "run_tool.hpp"
 
@@ -52,15 +54,15 @@ TEST(Env, ListsVariablesAndComplainsOfBadOnes) {
   const Ran ran = tool.run({"env", "--json"});
   EXPECT_EQ(ran.status, 0);
   EXPECT_THAT(ran.err, HasSubstr("'pcie'"));
-  bool seen = false;
+  std::map<std::string, Json> values;
   const Json document = Json::parse(ran.out);
   for (const Json& variable : document["variables"]) {
-    if (variable["name"] != "ARTUNE_PROFILE") continue;
-    seen = true;
-    EXPECT_EQ(variable["value"], "/x/p.json");
     EXPECT_NE(variable["meaning"], "");
+    EXPECT_TRUE(values.emplace(variable["name"], variable["value"]).second) << variable["name"] << " is there twice";
   }
-  EXPECT_TRUE(seen);
+  EXPECT_EQ(values.at("ARTUNE_PROFILE"), "/x/p.json");
+  EXPECT_EQ(values.at("NO_COLOR"), nullptr);
+  EXPECT_TRUE(values.contains("XDG_RUNTIME_DIR"));
 }
 
 TEST(Sweep, TextForPeople) {

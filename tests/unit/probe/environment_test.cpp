@@ -28,6 +28,7 @@ TEST(Environment, NothingSetMeansDefaults) {
   EXPECT_FALSE(environment.paths.has_value());
   EXPECT_FALSE(environment.timeout_s.has_value());
   EXPECT_EQ(environment.config_home, "");
+  EXPECT_EQ(environment.runtime_dir, "/tmp");
   EXPECT_THAT(environment.problems, IsEmpty());
 }
 
@@ -40,7 +41,8 @@ TEST(Environment, ReadsEveryVariable) {
                                         {"ARTUNE_TIMEOUT", "500ms"},
                                         {"XDG_CONFIG_HOME", "/cfg"},
                                         {"HOME", "/home/a"},
-                                        {"CUDA_VISIBLE_DEVICES", "1,0"}});
+                                        {"CUDA_VISIBLE_DEVICES", "1,0"},
+                                        {"XDG_RUNTIME_DIR", "/run/user/1"}});
   EXPECT_EQ(environment.profile, "/p.json");
   EXPECT_EQ(environment.nccl_lib, "/n.so");
   EXPECT_TRUE(environment.disable);
@@ -49,6 +51,7 @@ TEST(Environment, ReadsEveryVariable) {
   EXPECT_DOUBLE_EQ(environment.timeout_s.value(), 0.5);
   EXPECT_EQ(environment.config_home, "/cfg");
   EXPECT_EQ(environment.cuda_visible_devices, "1,0");
+  EXPECT_EQ(environment.runtime_dir, "/run/user/1");
   EXPECT_THAT(environment.problems, IsEmpty());
 }
 
@@ -73,6 +76,15 @@ TEST(Environment, RelativeFoldersAreIgnored) {
   EXPECT_EQ(read({{"XDG_CONFIG_HOME", "cfg"}, {"HOME", "/home/a"}}).config_home, "/home/a/.config");
   EXPECT_EQ(read({{"XDG_CONFIG_HOME", ""}, {"HOME", "/home/a"}}).config_home, "/home/a/.config");
   EXPECT_EQ(read({{"HOME", "home"}}).config_home, "");
+  EXPECT_EQ(read({{"XDG_RUNTIME_DIR", "run"}}).runtime_dir, "/tmp");
+}
+
+TEST(Environment, ColoursAreForTerminalsThatCanAndPeopleWhoDoNotMind) {
+  EXPECT_TRUE(read({{"TERM", "xterm"}}).wants_color);
+  EXPECT_TRUE(read({{"TERM", "xterm"}, {"NO_COLOR", ""}}).wants_color) << "no-color.org: when present and not empty";
+  EXPECT_FALSE(read({{"TERM", "xterm"}, {"NO_COLOR", "0"}}).wants_color) << "whatever its value";
+  EXPECT_FALSE(read({{"TERM", "dumb"}}).wants_color);
+  EXPECT_FALSE(read({}).wants_color);
 }
 
 TEST(Environment, TheTableShowsWhatIsSet) {
