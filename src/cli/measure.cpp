@@ -60,6 +60,14 @@ std::vector<int> ranks_of(const Plan& plan) {
   return {ranks.begin(), ranks.end()};
 }
 
+std::vector<SmallerGroup> smaller_groups(const GroupFacts& whole, const std::vector<int>& ranks) {
+  std::vector<SmallerGroup> groups;
+  for (const int n : ranks) {
+    if (std::string print = fingerprint(first_ranks(whole, n)); print != fingerprint(whole)) groups.push_back({n, std::move(print)});
+  }
+  return groups;
+}
+
 Error interrupted_error(const Sweep& sweep) {
   std::set<Shape> measured;
   for (const SweepRow& row : sweep.rows) measured.insert(row.shape);
@@ -111,6 +119,7 @@ Result<Measured> measure(CliContext& context, const MeasureFlags& flags) {
   Measured measured;
   measured.sweep = std::move(*sweep);
   measured.sweep.fingerprint = fingerprint(choice->group);
+  measured.sweep.smaller_groups = smaller_groups(choice->group, ranks_of(*plan));
   measured.simulated = choice->simulated();
   if (!choice->other_processes.empty()) measured.info["other_processes"] = choice->other_processes;
   if (interrupted()) {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/verb_tune.hpp"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <memory>
 #include <ostream>
@@ -14,6 +16,7 @@
 #include "seams/environment.hpp"
 #include "sweep/print.hpp"
 #include "tune/decide.hpp"
+#include "tune/groups.hpp"
 #include "tune/print.hpp"
 
 namespace artune {
@@ -34,18 +37,29 @@ std::optional<std::string> installed_file(const std::string& fingerprint) {
   return profile_candidates(places, fingerprint).front();
 }
 
-/// Its choices stay where nothing is better by more than noise and margin. Only for machines that exist.
+/// What is in use for the groups of a sweep. Its choices stay where nothing is better by more than noise and margin.
+/// Only for machines that exist.
 std::optional<Profile> incumbent_for(CliContext& context, const Sweep& sweep) {
   if (sweep.header.simulated) return std::nullopt;
-  const auto file = installed_file(sweep.fingerprint);
-  if (!file || !std::filesystem::exists(*file)) return std::nullopt;
-  Result<Profile> profile = read_profile(*file);
-  if (!profile) {
-    context.note(profile.error().message + "; it is not considered");
-    return std::nullopt;
+  std::optional<Profile> incumbent;
+  for (const MeasuredGroup& group : measured_groups(sweep)) {
+    const auto file = installed_file(group.fingerprint);
+    if (!file || !std::filesystem::exists(*file)) continue;
+    const Result<Profile> profile = read_profile(*file);
+    if (!profile) {
+      context.note(profile.error().message + "; it is not considered");
+      continue;
+    }
+    if (profile->fingerprint != group.fingerprint || profile->table_abi != kTableAbi) continue;
+    context.note("the profile in use, " + *file + ", keeps its choices where the difference is within noise and margin");
+    if (!incumbent) {
+      incumbent.emplace();
+      incumbent->fingerprint = sweep.fingerprint;
+    }
+    const Profile part = part_for(group, *profile);
+    incumbent->tables.insert(incumbent->tables.end(), part.tables.begin(), part.tables.end());
   }
-  context.note("the profile in use, " + *file + ", keeps its choices where the difference is within noise and margin");
-  return std::move(*profile);
+  return incumbent;
 }
 
 /// `sweep`: an earlier document, or measured now.
@@ -84,6 +98,14 @@ Status write_sweep(CliContext& context, const Measured& measured, const std::str
   return Ok{};
 }
 
+Json profile_document(const Profile& profile, const Measured& measured) {
+  Json document = profile_to_json(profile);
+  Json info = measured.info;
+  if (measured.verdict) info["exit"] = exit_info(*measured.verdict);
+  if (!info.empty()) document["info"] = info;
+  return document;
+}
+
 /// Into the place where libartune looks. A failure is told and is no failure of the verb: the profile itself is written.
 void install(CliContext& context, const Profile& profile, const std::string& text) {
   const auto file = installed_file(profile.fingerprint);
@@ -92,6 +114,24 @@ void install(CliContext& context, const Profile& profile, const std::string& tex
   std::filesystem::create_directories(std::filesystem::path(*file).parent_path(), failed);
   const Status written = write_file_atomically(*file, text);
   context.note(written ? "installed as " + *file + ", where libartune finds it" : "not installed: " + written.error().message);
+}
+
+/// For every group that was measured, each where a communicator over it looks.
+void install_groups(CliContext& context, const Profile& profile, const Measured& measured) {
+  for (const MeasuredGroup& group : measured_groups(measured.sweep)) {
+    const Profile part = part_for(group, profile);
+    if (!part.tables.empty()) install(context, part, document_text(profile_document(part, measured)));
+  }
+}
+
+/// A file of its own is for one group; what it says of fewer ranks is for people only.
+void note_smaller_groups(CliContext& context, const Sweep& sweep, const std::string& file) {
+  std::vector<int> ranks;
+  for (const SmallerGroup& group : sweep.smaller_groups) ranks.push_back(group.ranks);
+  if (ranks.empty()) return;
+  const char* way_out = sweep.header.simulated ? "" : "; without -o and --from a profile is installed for each group";
+  context.note(fmt::format("{} is for the whole group, a communicator over fewer GPUs doesn't use its tables for {} ranks{}", file,
+                           fmt::join(ranks, " and "), way_out));
 }
 
 std::string next_command(const CliContext& context, const std::string& file) {
@@ -135,14 +175,14 @@ Status run(CliContext& context, TuneFlags& flags) {
   }
   context.human() << profile_table(profile) << closing_lines(sweep, next_command(context, file));
 
-  Json document = profile_to_json(profile);
-  Json info = measured->info;
-  if (measured->verdict) info["exit"] = exit_info(*measured->verdict);
-  if (!info.empty()) document["info"] = info;
-  const std::string text = document_text(document);
-  if (Status written = write_file_atomically(file, text); !written) return written;
+  const Json document = profile_document(profile, *measured);
+  if (Status written = write_file_atomically(file, document_text(document)); !written) return written;
   context.note("wrote " + file + (measured->simulated ? " (simulated: no runtime will use it)" : ""));
-  if (context.output.file.empty() && flags.from.empty() && !measured->simulated) install(context, profile, text);
+  if (!measured->simulated && context.output.file.empty() && flags.from.empty()) {
+    install_groups(context, profile, *measured);
+  } else {
+    note_smaller_groups(context, sweep, file);
+  }
   context.print_document(document);
   if (measured->verdict) return *measured->verdict;
   return Ok{};

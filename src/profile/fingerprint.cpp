@@ -72,6 +72,10 @@ std::vector<GroupGpu> group_gpus(const MachineFacts& machine, const World& world
   return gpus;
 }
 
+std::size_t gpus_of_ranks(int ranks, int ranks_per_gpu) {
+  return static_cast<std::size_t>((ranks + ranks_per_gpu - 1) / ranks_per_gpu);
+}
+
 constexpr std::string_view kNotReadable = "not readable";
 
 void compare_setting(std::vector<Difference>& into, const char* key, const std::string& in_profile, const std::string& here) {
@@ -122,6 +126,27 @@ GroupFacts group_facts_from(const MachineFacts& machine, const World& world, boo
   facts.ranks_per_gpu = world.ranks_per_gpu;
   facts.simulated = simulated;
   return facts;
+}
+
+World first_ranks(const World& whole, int ranks) {
+  World first = whole;
+  first.devices.resize(std::min(whole.devices.size(), gpus_of_ranks(ranks, whole.ranks_per_gpu)));
+  first.ranks_per_gpu = std::min(ranks, whole.ranks_per_gpu);
+  return first;
+}
+
+GroupFacts first_ranks(const GroupFacts& whole, int ranks) {
+  GroupFacts first = whole;
+  first.gpus.resize(std::min(whole.gpus.size(), gpus_of_ranks(ranks, whole.ranks_per_gpu)));
+  first.ranks_per_gpu = std::min(ranks, whole.ranks_per_gpu);
+  first.pair_classes.clear();
+  std::size_t pair = 0;
+  for (std::size_t i = 0; i < whole.gpus.size(); ++i) {
+    for (std::size_t j = i + 1; j < whole.gpus.size(); ++j, ++pair) {
+      if (j < first.gpus.size()) first.pair_classes.push_back(whole.pair_classes[pair]);
+    }
+  }
+  return first;
 }
 
 std::string fingerprint(const GroupFacts& facts) {

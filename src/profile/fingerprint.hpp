@@ -51,6 +51,11 @@ std::string pair_class(std::string_view level, bool nvlink);
 GroupFacts group_facts_from(const MachineFacts& machine, const World& world, bool simulated,
                             const std::function<std::string(int from, int to)>& pair_class_of);
 
+/// The smaller group that the first `ranks` ranks of a group are: its first GPUs, and fewer ranks on one GPU where they
+/// all fit on it. A communicator over those ranks alone has this fingerprint. `ranks`: 2 .. all of the group.
+World first_ranks(const World& whole, int ranks);
+GroupFacts first_ranks(const GroupFacts& whole, int ranks);
+
 /// "2x-nvidia-h200-nvlink-8c1f0e5d9a3b7246": readable, usable as a file name, at most 120 characters. The digits are
 /// the first 64 bits of a SHA-256 over all hard facts.
 std::string fingerprint(const GroupFacts& facts);

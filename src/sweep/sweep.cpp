@@ -165,13 +165,29 @@ PairVerdict read_verdict(const JsonReader& object) {
   return verdict;
 }
 
+std::vector<SmallerGroup> read_smaller_groups(const JsonReader& list, const World& world) {
+  const int all_ranks = static_cast<int>(world.devices.size()) * world.ranks_per_gpu;
+  std::vector<SmallerGroup> groups;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const JsonReader object = list.at(i);
+    object.expect_keys({"ranks", "fingerprint"});
+    const int fewest = groups.empty() ? 2 : groups.back().ranks + 1;
+    groups.push_back({static_cast<int>(object.at("ranks").integer(fewest, all_ranks - 1)), object.at("fingerprint").string()});
+    if (groups.back().fingerprint.empty()) object.at("fingerprint").fail("is empty");
+  }
+  return groups;
+}
+
 Sweep read_document(const JsonReader& document) {
   Sweep sweep;
   sweep.header = header_from_json(document, kKind, kNewestVersion);
-  document.expect_keys({ARTUNE_HEADER_KEYS, "fingerprint", "complete", "noise_floor_percent", "rows", "left_out", "verdicts"});
+  document.expect_keys(
+      {ARTUNE_HEADER_KEYS, "fingerprint", "smaller_groups", "complete", "noise_floor_percent", "rows", "left_out", "verdicts"});
   expect_group(document, sweep.header);
   sweep.fingerprint = document.at("fingerprint").string();
   if (sweep.fingerprint.empty()) document.at("fingerprint").fail("is empty");
+  if (const auto groups = document.find("smaller_groups"))
+    sweep.smaller_groups = read_smaller_groups(*groups, sweep.header.world.value());
   sweep.complete = document.at("complete").boolean();
   sweep.noise_floor_percent = read_not_negative(document.at("noise_floor_percent"));
   const JsonReader rows = document.at("rows");
@@ -188,6 +204,8 @@ Sweep read_document(const JsonReader& document) {
 Json sweep_to_json(const Sweep& sweep) {
   Json json = header_to_json(sweep.header);
   json["fingerprint"] = sweep.fingerprint;
+  for (const SmallerGroup& group : sweep.smaller_groups)
+    json["smaller_groups"].push_back({{"ranks", group.ranks}, {"fingerprint", group.fingerprint}});
   json["complete"] = sweep.complete;
   json["noise_floor_percent"] = sweep.noise_floor_percent;
   json["rows"] = Json::array();

@@ -41,9 +41,16 @@ struct LeftOut {
   std::string detail;
 };
 
+/// Fewer ranks than the whole group's are a group of their own: the fingerprint that a communicator over them has.
+struct SmallerGroup {
+  int ranks = 0;
+  std::string fingerprint;
+};
+
 struct Sweep {
   DocumentHeader header;
   std::string fingerprint;
+  std::vector<SmallerGroup> smaller_groups;  ///< that were measured, by ranks
   bool complete = true;             ///< false after Ctrl-C or a spent budget: what is here is still right
   double noise_floor_percent = 0;   ///< A/A: how far two runs of the incumbent lay apart
   std::vector<SweepRow> rows;

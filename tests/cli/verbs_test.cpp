@@ -129,6 +129,25 @@ TEST(Tune, WritesRangesAndSaysSimulated) {
   EXPECT_EQ(answer["tables"][0]["range"], ranges.back()) << "64K is the largest size that was measured";
 }
 
+TEST(Tune, FewerRanksAreAGroupOfTheirOwn) {
+  Tool tool;
+  const Ran ran = tool.run({"tune", "--rig", "4x-rtx-pro-6000-switch", "--ranks", "2,4", "--sizes", "4K", "--mode", "graph", "--budget",
+                            "2s", "-o", "p.json", "--sweep-output", "s.json"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("p.json is for the whole group, a communicator over fewer GPUs doesn't use its tables for 2 ranks"));
+  const Json sweep = Json::parse(tool.read("s.json"));
+  ASSERT_EQ(sweep["smaller_groups"].size(), 1U);
+  EXPECT_EQ(sweep["smaller_groups"][0]["ranks"], 2);
+  EXPECT_THAT(sweep["smaller_groups"][0]["fingerprint"].get<std::string>(), HasSubstr("2x-"));
+  EXPECT_THAT(sweep["fingerprint"].get<std::string>(), HasSubstr("4x-"));
+
+  ASSERT_EQ(tool.run({"tune", "--rig", "4x-rtx-pro-6000-switch", "--ranks", "2", "--devices", "0,1", "--sizes", "4K", "--mode", "graph",
+                      "--budget", "1s", "-o", "two.json"})
+                .status,
+            0);
+  EXPECT_EQ(Json::parse(tool.read("two.json"))["fingerprint"], sweep["smaller_groups"][0]["fingerprint"]) << "the same group, named by hand";
+}
+
 TEST(Tune, JsonAloneOnStandardOutput) {
   Tool tool;
   const Ran ran = tool.run(small({"tune", "--json", "-o", "p.json"}));

@@ -43,6 +43,10 @@ class SweepBuilder {
     shape_.mode = mode;
     return *this;
   }
+  SweepBuilder& ranks(int ranks) {
+    shape_.ranks = ranks;
+    return *this;
+  }
   SweepBuilder& regime(Regime regime) {
     shape_.regime = regime;
     return *this;
