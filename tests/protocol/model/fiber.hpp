@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: the ar-tune authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// A function that can be left in the middle and gone on with later. No threads: who runs when is the caller's choice.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+namespace artune::model {
+
+class Fiber {
+ public:
+  Fiber();
+  ~Fiber();
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+
+  /// The next resume() begins `body`. A body that was left in the middle is forgotten, not unwound: it must own nothing.
+  void start(std::function<void()> body);
+  /// Runs until the body suspends or ends.
+  void resume();
+  /// Called in a fiber: back to whoever resumed it.
+  static void suspend();
+  bool ended() const { return ended_; }
+
+ private:
+  struct Context;
+  static void enter();
+
+  std::unique_ptr<Context> context_;
+  std::function<void()> body_;
+  bool ended_ = true;
+};
+
+}  // namespace artune::model
