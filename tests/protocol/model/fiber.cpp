@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#if !defined(__x86_64__)
+#if !defined(__x86_64__) || defined(ARTUNE_MODEL_UCONTEXT)
 #include <ucontext.h>
 #endif
 
@@ -17,7 +17,7 @@ Fiber* running = nullptr;
 
 }  // namespace
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(ARTUNE_MODEL_UCONTEXT)
 
 // swapcontext() asks the kernel for the signal mask at every switch, which would be most of the model's time.
 extern "C" void artune_model_switch(void** save_here, void* go_there);

@@ -167,7 +167,9 @@ std::uint64_t Machine::do_load(Location& location, Order order) {
   }
   note(order == Order::acquire ? Kind::acquire : Kind::load, place, message);
   const std::uint64_t value = place.history[message].value;
-  if (order == Order::acquire && place.history[message].carried >= 0) actor.view.join(released_[place.history[message].carried]);
+  if (const std::int32_t carried = place.history[message].carried; carried >= 0) {
+    (order == Order::acquire ? actor.view : actor.seen).join(released_[carried]);
+  }
   if (message > seen) {
     actor.view.set(index, message);
     news();
@@ -190,16 +192,20 @@ void Machine::append(Location& location, Message message, Kind kind) {
   news();
 }
 
+std::int32_t Machine::keep(const View& view) {
+  if (released_used_ == released_.size()) released_.emplace_back();
+  released_[released_used_] = view;
+  return static_cast<std::int32_t>(released_used_++);
+}
+
 void Machine::do_store(Location& location, std::uint64_t value, Order order) {
   const std::uint32_t index = index_of(&location);
   point(location);
-  Message message{value, -1, static_cast<std::int16_t>(current_), false};
+  Message message{value, actors_[current_]->fence, static_cast<std::int16_t>(current_), false};
   View& view = actors_[current_]->view;
   append(locations_[index], message, order == Order::release ? Kind::release : Kind::store);
   if (order != Order::release) return;
-  if (released_used_ == released_.size()) released_.emplace_back();
-  released_[released_used_] = view;
-  locations_[index].history.back().carried = static_cast<std::int32_t>(released_used_++);
+  locations_[index].history.back().carried = keep(view);
   ++view.clock[current_];  // what it reads from now on, nobody is ordered after yet
 }
 
@@ -268,10 +274,14 @@ void Machine::begin_call(int rank) {
   const int call = call_of_[rank];
   program_->before(rank, call);
   Actor& stream = *actors_[stream_of(rank)];
+  const std::int32_t fence = options_.boundary_fences ? keep(stream.view) : -1;
   for (int block = 0; block < program_->blocks(call); ++block) {
     const int self = actor_of(rank, block);
     Actor& actor = *actors_[self];
     actor.view = stream.view;
+    actor.seen.at.clear();
+    actor.seen.clock = {};
+    actor.fence = fence;
     ++actor.view.clock[self];
     actor.polled.clear();
     actor.rereads = 0;
@@ -283,7 +293,11 @@ void Machine::begin_call(int rank) {
 
 void Machine::end_call(int rank) {
   Actor& stream = *actors_[stream_of(rank)];
-  for (int block = 0; block < program_->blocks(call_of_[rank]); ++block) stream.view.join(actors_[actor_of(rank, block)]->view);
+  for (int block = 0; block < program_->blocks(call_of_[rank]); ++block) {
+    const Actor& actor = *actors_[actor_of(rank, block)];
+    stream.view.join(actor.view);
+    if (options_.boundary_fences) stream.view.join(actor.seen);
+  }
   const std::string wrong = program_->after(rank, call_of_[rank]);
   if (!wrong.empty()) fail(Found::wrong_sum, wrong);
   if (++call_of_[rank] < program_->calls() && !failure_) begin_call(rank);

@@ -57,6 +57,9 @@ class Machine {
  public:
   struct Options {
     bool races = true;  ///< a race ends the run by itself, wrong sum or not
+    /// A rank's call ends and begins with a fence of system scope, as grids do in practice: what it saw, relaxed or not,
+    /// is ordered before what it does in the next one, for whoever sees that. Off: a weaker memory, so a stronger proof.
+    bool boundary_fences = false;
   };
 
   explicit Machine(Options options);
@@ -108,6 +111,8 @@ class Machine {
   struct Actor {
     Fiber fiber;
     View view;
+    View seen;                          ///< carried by what relaxed loads returned: joined at the next fence
+    std::int32_t fence = -1;            ///< view that relaxed stores carry since the last fence, or -1
     bool runs = false;                  ///< a block that hasn't ended
     std::vector<std::uint32_t> polled;  ///< locations read since the last news or store
     int rereads = 0;
@@ -136,6 +141,7 @@ class Machine {
   std::uint64_t do_read(Location& location);
   void do_write(Location& location, std::uint64_t value);
   void append(Location& location, Message message, Kind kind);
+  std::int32_t keep(const View& view);
   void note(Kind kind, const Location& location, std::size_t message);
   void news();
   void fail(Found found, const std::string& text);
