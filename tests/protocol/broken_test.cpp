@@ -219,7 +219,11 @@ std::vector<Control> controls() {
   };
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::uint64_t kSeeds = 100;  // a step takes ten times as long
+#else
 constexpr std::uint64_t kSeeds = 1000;
+#endif
 
 Exploration explore(const Control& control, bool broken, bool races) {
   OwnSubject subject(control.name + (broken ? "" : "'s twin"), control.like, control.ranks, control.start,

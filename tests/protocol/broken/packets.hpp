@@ -81,14 +81,15 @@ enum class PacketFault {
   empty_returns_early,   ///< two-shot: whoever owns nothing is done after sending
 };
 
-template <template <Form> class Format>
+/// N as on the GPU: a number of ranks, for which all peers are polled together, or 0.
+template <template <Form> class Format, int N = 0>
 void one_shot_packets(const Place& place, PacketFault fault) {
   using Wire = Format<Form::f32>;
   const OneShotArguments arguments = place.one_shot();
   const Lane& lane = place.lane;
   const std::uint64_t epoch =
       fault == PacketFault::epoch_per_block ? host::load(place.own_word(), host::relaxed) : place.entry.epoch;
-  OneShotPackets<Format, Form::f32, 0> body(arguments, lane);
+  OneShotPackets<Format, Form::f32, N> body(arguments, lane);
   auto call = Wire::call(arguments.control, epoch);
   if constexpr (Wire::kClears) {
     if (fault == PacketFault::clears_current_count) call.units_before = body.input.units();
@@ -108,7 +109,7 @@ void one_shot_packets(const Place& place, PacketFault fault) {
   if (fault == PacketFault::epoch_per_block) host::store(place.own_word(), epoch + 1, host::relaxed);
 }
 
-template <template <Form> class Format>
+template <template <Form> class Format, int N = 0>
 void two_shot_packets(const Place& place, PacketFault fault) {
   using Wire = Format<Form::f32>;
   TwoShotArguments arguments = place.two_shot();
@@ -119,7 +120,7 @@ void two_shot_packets(const Place& place, PacketFault fault) {
     for (int s = 0; s < arguments.sends; ++s) arguments.gather[s].send -= arguments.shard_capacity_bytes;
   }
   const Lane& lane = place.lane;
-  const TwoShotPackets<Format, Form::f32, 0> body(arguments, lane);
+  const TwoShotPackets<Format, Form::f32, N> body(arguments, lane);
   const auto call = Wire::call(arguments.control, place.entry.epoch);
   body.scatter(call);
   body.clear_before(call);
