@@ -117,6 +117,25 @@ TEST_P(ModelOfTwo, NoOrderWithFewDeviationsGoesWrong) {
 
 INSTANTIATE_TEST_SUITE_P(Menu, ModelOfTwo, testing::ValuesIn(smallest_groups()), name_of);
 
+class ModelOfFailures : public testing::TestWithParam<std::tuple<CandidateId, int>> {};
+
+// Waits run out of time at any moment, and ranks stay away: what is handed out then is right or NaN, element by element,
+// never an old sum or a part of one.
+TEST_P(ModelOfFailures, LeaveNaNAndNeverAnOldSum) {
+  if (!kFibersWork) GTEST_SKIP() << "not under ThreadSanitizer";
+  const auto [id, ranks] = GetParam();
+  const Seeds seeds;
+  FamilySubject subject(id, ranks);
+  // Who gives up spoils an output that, with direct, a slower peer still writes: both are allowed there.
+  const Exploration done =
+      explore_random(subject, {}, seeds.first, seeds.count, {.races = !subject.shares_user_buffers, .impatience = true});
+  report(done);
+  ASSERT_FALSE(done.failure) << done.failure->text;
+  EXPECT_EQ(done.runs, seeds.count);
+}
+
+INSTANTIATE_TEST_SUITE_P(Menu, ModelOfFailures, testing::ValuesIn(groups({2, 3, 4})), name_of);
+
 struct Unrolled {
   std::string name;
   CandidateId like;

@@ -25,6 +25,8 @@ class Choices {
   virtual int staleness(int oldest) = 0;
   /// Loads of old values in one poll loop before the newest is served: memory delivers in the end.
   virtual int stubbornness() const = 0;
+  /// Whether somebody's wait runs out of time now.
+  virtual bool impatient() = 0;
 };
 
 /// Random, everything from the seed: how often fibers are preempted, how stale loads are, and in every other seed fixed
@@ -35,6 +37,7 @@ class RandomChoices final : public Choices {
   int next(std::span<const int> runnable, int current) override;
   int staleness(int oldest) override;
   int stubbornness() const override { return stubbornness_; }
+  bool impatient() override { return one_in(1 << 9); }
   /// Uniform in [0, n), for the scenario of this seed.
   int below(int n) { return static_cast<int>((random() >> 32) * static_cast<std::uint64_t>(n) >> 32); }
 
@@ -63,6 +66,7 @@ class AllChoices final : public Choices {
   int next(std::span<const int> runnable, int current) override;
   int staleness(int oldest) override { return choose(oldest + 1); }
   int stubbornness() const override { return 1; }
+  bool impatient() override { return false; }
 
   /// Sets up the next run; false when all have been.
   bool advance();

@@ -86,6 +86,8 @@ struct Exploration {
 };
 
 /// Seeds first .. first + count - 1. An empty scenario: a random one for every seed.
+/// With Options::impatience an output may also be NaN, in every element that isn't right, once some rank has reported a
+/// failure; in every third seed one rank stays away from some call on.
 Exploration explore_random(Subject& subject, const Scenario& scenario, std::uint64_t first, std::uint64_t count,
                            Machine::Options options = {});
 

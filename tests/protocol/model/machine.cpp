@@ -116,14 +116,28 @@ void Machine::news() {
   Actor& actor = *actors_[current_];
   actor.polled.clear();
   actor.rereads = 0;
+  actor.impatient = false;
 }
 
 /// A fiber that has found nothing new in a whole round of its poll loop can't go on before one of the places changes.
 bool Machine::can_go_on(const Actor& actor) const {
   if (!actor.runs) return false;
+  if (actor.impatient) return true;
   if (actor.rereads < static_cast<int>(actor.polled.size()) + 2) return true;
   return std::any_of(actor.polled.begin(), actor.polled.end(),
                      [&](std::uint32_t location) { return actor.view.of(location) + 1U < locations_[location].history.size(); });
+}
+
+/// Lets the wait of one fiber that can't go on run out of time. False: there is none.
+bool Machine::lose_patience() {
+  std::array<int, kMostActors> waiting{};
+  std::size_t size = 0;
+  for (int actor = 0; actor < kMostActors; ++actor) {
+    if (actors_[actor]->runs && !can_go_on(*actors_[actor])) waiting[size++] = actor;
+  }
+  if (size == 0) return false;
+  actors_[choices_->next({waiting.data(), size}, -1)]->impatient = true;
+  return true;
 }
 
 std::span<const int> Machine::runnable() {
@@ -285,6 +299,7 @@ void Machine::begin_call(int rank) {
     ++actor.view.clock[self];
     actor.polled.clear();
     actor.rereads = 0;
+    actor.impatient = false;
     actor.runs = true;
     actor.fiber.start([this, rank, call, block] { program_->block(rank, call, block); });
   }
@@ -300,7 +315,7 @@ void Machine::end_call(int rank) {
   }
   const std::string wrong = program_->after(rank, call_of_[rank]);
   if (!wrong.empty()) fail(Found::wrong_sum, wrong);
-  if (++call_of_[rank] < program_->calls() && !failure_) begin_call(rank);
+  if (++call_of_[rank] < program_->calls(rank) && !failure_) begin_call(rank);
 }
 
 void Machine::reset() {
@@ -325,10 +340,13 @@ std::optional<Failure> Machine::run(Program& program, Choices& choices) {
   choices_ = &choices;
   running = this;
   reset();
-  for (int rank = 0; rank < program.ranks() && !failure_; ++rank) begin_call(rank);
+  for (int rank = 0; rank < program.ranks() && !failure_; ++rank) {
+    if (program.calls(rank) > 0) begin_call(rank);
+  }
   next_ = -1;
   while (!failure_) {
     if (next_ < 0) {
+      if (options_.impatience && (runnable().empty() || choices.impatient())) lose_patience();
       const std::span<const int> who = runnable();
       if (who.empty()) {
         if (std::any_of(actors_.begin(), actors_.end(), [](const auto& actor) { return actor->runs; })) {
@@ -462,7 +480,10 @@ void copy(void* to, const void* from, std::size_t bytes) {
   }
 }
 
-/// Stands still, so that nobody gives up, until a deadlock has been found.
-std::uint64_t now_ns() { return running->draining_ ? running->clock_ns_ += 1'000'000'000'000 : running->clock_ns_; }
+/// Stands still, so that nobody gives up, until a deadlock has been found or a wait is to run out of time.
+std::uint64_t now_ns() {
+  if (running->draining_ || running->actors_[running->current_]->impatient) running->clock_ns_ += 1'000'000'000'000;
+  return running->clock_ns_;
+}
 
 }  // namespace artune::model

@@ -38,12 +38,12 @@ struct Failure {
   std::string text;
 };
 
-/// What the ranks do: calls 0, 1, …, each of blocks that run concurrently.
+/// What the ranks do: calls 0, 1, … (not all ranks need make as many), each of blocks that run concurrently.
 class Program {
  public:
   virtual ~Program() = default;
   virtual int ranks() const = 0;
-  virtual int calls() const = 0;
+  virtual int calls(int rank) const = 0;
   virtual int blocks(int call) const = 0;
   virtual void block(int rank, int call, int block) = 0;
   /// In the rank's stream before and after the call; the latter returns what is wrong, or nothing.
@@ -60,6 +60,8 @@ class Machine {
     /// A rank's call ends and begins with a fence of system scope, as grids do in practice: what it saw, relaxed or not,
     /// is ordered before what it does in the next one, for whoever sees that. Off: a weaker memory, so a stronger proof.
     bool boundary_fences = false;
+    /// Any wait may run out of time, and none is a deadlock.
+    bool impatience = false;
   };
 
   explicit Machine(Options options);
@@ -114,6 +116,7 @@ class Machine {
     View seen;                          ///< carried by what relaxed loads returned: joined at the next fence
     std::int32_t fence = -1;            ///< view that relaxed stores carry since the last fence, or -1
     bool runs = false;                  ///< a block that hasn't ended
+    bool impatient = false;             ///< its wait runs out of time
     std::vector<std::uint32_t> polled;  ///< locations read since the last news or store
     int rereads = 0;
   };
@@ -135,6 +138,7 @@ class Machine {
   std::uint32_t index_of(const Location* location) const { return static_cast<std::uint32_t>(location - locations_.data()); }
   void point(const Location& location);
   bool can_go_on(const Actor& actor) const;
+  bool lose_patience();
   std::span<const int> runnable();
   std::uint64_t do_load(Location& location, Order order);
   void do_store(Location& location, std::uint64_t value, Order order);
