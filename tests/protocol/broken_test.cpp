@@ -255,7 +255,7 @@ TEST_P(Broken, IsCaughtAndItsTwinIsNot) {
 
 INSTANTIATE_TEST_SUITE_P(Controls, Broken, testing::ValuesIn(controls()), [](const auto& of) { return of.param.name; });
 
-/// What looks like a fault and is none, or is one only for a stricter memory than the GPU's. README.md says why.
+/// What looks like a fault and is none. README.md says why.
 struct Suspect {
   std::string name;
   CandidateId like;

@@ -73,10 +73,14 @@ class Ranks {
     }
   }
 
-  void fill(std::uint64_t call) {
+  /// `all_ones`: every third element of every rank, a different third each, is the NaN that sentinels take for emptiness.
+  void fill(std::uint64_t call, bool all_ones = false) {
     originals_.clear();
     for (std::size_t rank = 0; rank < inputs_.size(); ++rank) {
       fill_inputs(InputKind::random_reals, dtype_, static_cast<int>(rank), call, input(rank), count_);
+      for (std::size_t i = rank % 3; all_ones && i < count_; i += 3) {
+        std::memset(input(rank) + i * element_bytes(dtype_), 0xff, element_bytes(dtype_));
+      }
       originals_.emplace_back(input(rank), count_ * element_bytes(dtype_));
     }
   }
@@ -203,6 +207,20 @@ INSTANTIATE_TEST_SUITE_P(Menu, EveryCandidate, testing::ValuesIn(candidates_of_a
   return word(std::get<0>(of.param)) + "_" + std::to_string(std::get<1>(of.param)) + "_" +
          std::string(to_string(std::get<2>(of.param)));
 });
+
+// A NaN of all ones is what an empty place shows in the sentinel protocols: it must neither hang nor turn into a number.
+TEST_P(EveryCandidate, CarriesNaNsOfAllOnes) {
+  const auto [id, ranks, dtype] = GetParam();
+  HostGroup group(ranks, kMaxBytes, std::chrono::seconds(60));
+  for (const std::size_t count : {1, 2, 9, 100}) {
+    Ranks buffers(ranks, dtype, count, 0, false);
+    buffers.fill(count, true);
+    const Status done = buffers.reduce(group, id, {.blocks = 1, .threads = 32, .chunk_bytes = 64});
+    ASSERT_TRUE(done) << done.error().message;
+    buffers.expect_right(id);
+    if (HasFatalFailure()) return;
+  }
+}
 
 class LossyWire : public testing::TestWithParam<std::tuple<CandidateId, int>> {};
 

@@ -97,8 +97,8 @@ INSTANTIATE_TEST_SUITE_P(Menu, Model, testing::ValuesIn(groups({2, 3, 4})), name
 
 class ModelOfTwo : public testing::TestWithParam<std::tuple<CandidateId, int>> {};
 
-// Two ranks (four where islands need them), one block, one to four packets, two or three calls: every order with up to so
-// many preemptions or old values, none left out.
+// Two ranks (four where islands need them), one block or changing grids, one to four packets, two or three calls: every order
+// with up to so many preemptions or old values, none left out.
 TEST_P(ModelOfTwo, NoOrderWithFewDeviationsGoesWrong) {
   if (!kFibersWork) GTEST_SKIP() << "not under ThreadSanitizer";
   const auto [id, ranks] = GetParam();
@@ -108,11 +108,15 @@ TEST_P(ModelOfTwo, NoOrderWithFewDeviationsGoesWrong) {
   // Past the first two calls of an LL period, which clear whole slots: hundreds of steps that the random orders cover.
   FamilySubject subject(id, ranks, info.protocol == Protocol::ll ? 5 : 0);
   const std::size_t one = subject.whole_units ? 4 : 2;
-  const Scenario scenario = ranks == 2 ? Scenario{{one, 1}, {2 * one, 1}, {one, 1}} : Scenario{{1, 1}, {5, 1}};
-  const Exploration done = explore_all(subject, scenario, deviations, 3'000'000);
-  report(done);
-  ASSERT_FALSE(done.failure) << done.failure->text;
-  EXPECT_TRUE(done.complete) << done.runs << " runs weren't all";
+  std::vector<Scenario> scenarios{ranks == 2 ? Scenario{{one, 1}, {2 * one, 1}, {one, 1}} : Scenario{{1, 1}, {5, 1}}};
+  // A grid that grows and shrinks.
+  if (subject.most_blocks > 1 && ranks == 2) scenarios.push_back({{one, 2}, {one, 1}, {2 * one, 2}});
+  for (const Scenario& scenario : scenarios) {
+    const Exploration done = explore_all(subject, scenario, scenario.front().blocks == 1 ? deviations : 2, 3'000'000);
+    report(done);
+    ASSERT_FALSE(done.failure) << done.failure->text;
+    EXPECT_TRUE(done.complete) << done.runs << " runs weren't all";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Menu, ModelOfTwo, testing::ValuesIn(smallest_groups()), name_of);

@@ -71,11 +71,11 @@ class Calls final : public Program {
     }
   }
 
-  std::string after(int rank, int call) override {
+  std::optional<Failure> after(int rank, int call) override {
     bool failed = false;
     for (const FailureReport& report : subject_.reports()) {
       if (report.present == 0) continue;
-      if (!may_fail_ || report.cause == kOverlap) return describe_failure(report);
+      if (!may_fail_ || report.cause == kOverlap) return Failure{Found::reported, describe_failure(report)};
       failed = true;
     }
     for (std::size_t i = 0; i < calls_[call].count; ++i) {
@@ -83,8 +83,9 @@ class Calls final : public Program {
       for (int r = 0; r < ranks(); ++r) expected += element(ranks(), r, call, i);
       const auto got = std::bit_cast<float>(machine_.stream_load(rank, output(rank, scenario_[call].in_place) + 4 * i));
       if (got == expected || (failed && std::isnan(got))) continue;
-      return "rank " + std::to_string(rank) + ", call " + std::to_string(call) + ", element " + std::to_string(i) + ": got " +
-             std::to_string(got) + ", expected " + std::to_string(expected);
+      return Failure{Found::wrong_sum, "rank " + std::to_string(rank) + ", call " + std::to_string(call) + ", element " +
+                                           std::to_string(i) + ": got " + std::to_string(got) + ", expected " +
+                                           std::to_string(expected)};
     }
     return {};
   }

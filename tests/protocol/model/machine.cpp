@@ -313,8 +313,7 @@ void Machine::end_call(int rank) {
     stream.view.join(actor.view);
     if (options_.boundary_fences) stream.view.join(actor.seen);
   }
-  const std::string wrong = program_->after(rank, call_of_[rank]);
-  if (!wrong.empty()) fail(Found::wrong_sum, wrong);
+  if (const std::optional<Failure> wrong = program_->after(rank, call_of_[rank])) fail(wrong->found, wrong->text);
   if (++call_of_[rank] < program_->calls(rank) && !failure_) begin_call(rank);
 }
 

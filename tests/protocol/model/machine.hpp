@@ -48,7 +48,7 @@ class Program {
   virtual void block(int rank, int call, int block) = 0;
   /// In the rank's stream before and after the call; the latter returns what is wrong, or nothing.
   virtual void before(int rank, int call) = 0;
-  virtual std::string after(int rank, int call) = 0;
+  virtual std::optional<Failure> after(int rank, int call) = 0;
   /// Who gave up waiting for whom: asked after a deadlock, when all waits have been made to time out.
   virtual std::string reports() = 0;
 };
