@@ -282,6 +282,23 @@ INSTANTIATE_TEST_SUITE_P(
                     Suspect{"SentinelOtherGrid", CandidateId::p2p_one_shot_sentinel, on_other_grid(one_shot<Sentinel>()), 3}),
     [](const auto& of) { return of.param.name; });
 
+// What a failure's text names is enough to see it again.
+TEST(Failures, CanBeRepeatedBySeedAndByPrefix) {
+  if (!kFibersWork) GTEST_SKIP() << "not under ThreadSanitizer";
+  OwnSubject subject("one slot", CandidateId::p2p_one_shot_ll, 2, 0, one_shot<LlOneSlot>());
+  const Scenario scenario{{2, 1}, {4, 1}, {2, 1}};
+  const Exploration random = explore_random(subject, scenario, 0, kSeeds);
+  ASSERT_TRUE(random.failure);
+  const Exploration again = explore_random(subject, scenario, random.runs - 1, 1);
+  ASSERT_TRUE(again.failure);
+  EXPECT_EQ(again.failure->text, random.failure->text);
+  const Exploration all = explore_all(subject, scenario, 2, 100'000);
+  ASSERT_TRUE(all.failure);
+  const Exploration once = explore_prefix(subject, scenario, all.prefix);
+  ASSERT_TRUE(once.failure);
+  EXPECT_EQ(once.failure->text, all.failure->text);
+}
+
 // The one place where a protocol counts on the end of a call being a fence: what a sender has cleared at the LL tag's wrap
 // must be seen two calls later, though no word of it was ever read. Without fences the model finds the old packet.
 TEST(LlClearing, CountsOnTheEndOfACallBeingAFence) {

@@ -79,12 +79,11 @@ bool AllChoices::advance() {
   return false;
 }
 
-std::string AllChoices::prefix() const {
-  std::string text;
-  std::size_t used = points_.size();
-  while (used > 0 && points_[used - 1].chosen == 0) --used;
-  for (std::size_t i = 0; i < used; ++i) text += (i == 0 ? "" : ",") + std::to_string(points_[i].chosen);
-  return "{" + text + "}";
+std::vector<int> AllChoices::prefix() const {
+  std::vector<int> chosen;
+  for (const Point& point : points_) chosen.push_back(point.chosen);
+  while (!chosen.empty() && chosen.back() == 0) chosen.pop_back();
+  return chosen;
 }
 
 }  // namespace artune::model

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace artune::model {
@@ -70,7 +69,8 @@ class AllChoices final : public Choices {
 
   /// Sets up the next run; false when all have been.
   bool advance();
-  std::string prefix() const;
+  /// The choices of the last run up to its last deviation.
+  std::vector<int> prefix() const;
 
  private:
   struct Point {

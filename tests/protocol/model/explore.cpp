@@ -21,6 +21,12 @@ float element(int ranks, int rank, int call, std::size_t index) {
   return static_cast<float>((static_cast<std::size_t>(call * ranks + rank) << 10) + index + 1);
 }
 
+std::string in_braces(const std::vector<int>& numbers) {
+  std::string text;
+  for (const int number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return "{" + text + "}";
+}
+
 /// A scenario's calls over one subject.
 class Calls final : public Program {
  public:
@@ -215,7 +221,10 @@ Exploration explore_all(Subject& subject, const Scenario& scenario, int deviatio
   Bench bench(subject, options);
   AllChoices choices(deviations);
   do {
-    if (bench.run(subject, scenario, choices, [&] { return "prefix " + choices.prefix(); })) return bench.result;
+    if (bench.run(subject, scenario, choices, [&] { return "prefix " + in_braces(choices.prefix()); })) {
+      bench.result.prefix = choices.prefix();
+      return bench.result;
+    }
     bench.result.complete = !choices.advance();
   } while (!bench.result.complete && bench.result.runs < most_runs);
   return bench.result;
@@ -224,7 +233,7 @@ Exploration explore_all(Subject& subject, const Scenario& scenario, int deviatio
 Exploration explore_prefix(Subject& subject, const Scenario& scenario, std::vector<int> prefix, Machine::Options options) {
   Bench bench(subject, options);
   AllChoices choices(std::move(prefix));
-  bench.run(subject, scenario, choices, [&] { return "prefix " + choices.prefix(); });
+  bench.run(subject, scenario, choices, [&] { return "prefix " + in_braces(choices.prefix()); });
   return bench.result;
 }
 

@@ -83,6 +83,7 @@ struct Exploration {
   std::uint64_t runs = 0, steps = 0;
   bool complete = false;           ///< explore_all(): nothing within the bound was left out
   std::optional<Failure> failure;  ///< the first; its text says how to repeat it
+  std::vector<int> prefix;         ///< explore_all(): of the failure
 };
 
 /// Seeds first .. first + count - 1. An empty scenario: a random one for every seed.
