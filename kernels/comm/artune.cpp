@@ -3,6 +3,7 @@
 #include "artune/artune.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <mutex>
 #include <new>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -103,6 +105,7 @@ struct OpenGroup {
   int depth = 0;
   std::vector<QueuedCall> calls;
   std::vector<std::size_t> layer;    ///< of each call: how many calls of its communicator stand before it
+  std::vector<char> issued;
 };
 thread_local OpenGroup open_group;
 
@@ -113,18 +116,49 @@ Choice choose(const QueuedCall& call) {
   return call.comm->shared->table.choose(call.dtype, mode, call.count * element_bytes(call.dtype));
 }
 
-void issue(const QueuedCall& call, const Choice& choice) {
+/// `staged`: the buffers of the other ranks aren't known to this call.
+void issue(const QueuedCall& call, Choice choice, bool staged) {
   artuneComm& comm = *call.comm;
+  if (staged) choice.candidate = info_of(choice.candidate).fallback();
   comm.shared->group->enqueue(comm.rank, {choice.candidate, choice.geometry}, call.input, call.output, call.count, call.dtype, call.stream);
   comm.calls.fetch_add(1, std::memory_order_relaxed);
   comm.tuned.fetch_add(choice.tuned ? 1 : 0, std::memory_order_relaxed);
   comm.bytes.fetch_add(call.count * element_bytes(call.dtype), std::memory_order_relaxed);
 }
 
+/// All calls of call `first`'s layer and group. NCCL wants them bracketed; the direct candidates want all ranks' buffers.
+void issue_layer(OpenGroup& open, std::size_t first) {
+  SharedGroup& shared = *open.calls[first].comm->shared;
+  const Choice choice = choose(open.calls[first]);
+  const auto mine = [&](std::size_t i) {
+    return i >= first && open.layer[i] == open.layer[first] && !open.issued[i] && open.calls[i].comm->shared.get() == &shared;
+  };
+  std::array<RankBuffers, kMaxRanks> buffers{};
+  int known = 0;
+  bool alike = true;  // ranks that call otherwise than the first are no layer to be taken in one
+  for (std::size_t i = first; i < open.calls.size(); ++i) {
+    if (!mine(i)) continue;
+    const QueuedCall& call = open.calls[i];
+    buffers[static_cast<std::size_t>(call.comm->rank)] = {call.input, call.output};
+    ++known;
+    alike = alike && call.count == open.calls[first].count && call.dtype == open.calls[first].dtype;
+  }
+  const bool whole = alike && known == shared.group->ranks();
+  const Call layer{choice.candidate, choice.geometry};
+  shared.group->begin_layer(layer, whole ? std::span(buffers.data(), static_cast<std::size_t>(known)) : std::span<const RankBuffers>());
+  for (std::size_t i = first; i < open.calls.size(); ++i) {
+    if (!mine(i)) continue;
+    issue(open.calls[i], alike ? choice : choose(open.calls[i]), !whole);
+    open.issued[i] = true;
+  }
+  shared.group->end_layer(layer);
+}
+
 /// Call by call over the ranks, not rank by rank: a launch queue is about a thousand deep, and a rank that fills it
 /// while its kernels wait for a rank that isn't issued yet would wait for ever.
 void flush(OpenGroup& open) {
   open.layer.assign(open.calls.size(), 0);
+  open.issued.assign(open.calls.size(), 0);
   std::size_t layers = 0;
   for (std::size_t i = 0; i < open.calls.size(); ++i) {
     for (std::size_t before = i; before-- > 0;) {
@@ -136,17 +170,9 @@ void flush(OpenGroup& open) {
     layers = std::max(layers, open.layer[i] + 1);
   }
   for (std::size_t layer = 0; layer < layers; ++layer) {
-    Group* nccl_group = nullptr;
     for (std::size_t i = 0; i < open.calls.size(); ++i) {
-      if (open.layer[i] != layer) continue;
-      const Choice choice = choose(open.calls[i]);
-      if (choice.candidate == CandidateId::nccl && nccl_group == nullptr) {
-        nccl_group = open.calls[i].comm->shared->group.get();
-        nccl_group->begin_layer({choice.candidate, choice.geometry});
-      }
-      issue(open.calls[i], choice);
+      if (open.layer[i] == layer && !open.issued[i]) issue_layer(open, i);
     }
-    if (nccl_group != nullptr) nccl_group->end_layer({CandidateId::nccl, {}});
   }
 }
 
@@ -225,7 +251,9 @@ std::string self_test(const std::vector<int>& devices) {
 
 artuneResult_t init_all(artuneComm_t* comms, int nranks, const int* devices, const artuneConfig_t* given) {
   if (comms == nullptr) return fail(artuneInvalidArgument, "comms is NULL");
-  if (nranks < 2 || nranks > 8) return fail(artuneInvalidArgument, "nranks is " + std::to_string(nranks) + "; 2 to 8 ranks are served");
+  if (nranks < 2 || nranks > kMaxRanks) {
+    return fail(artuneInvalidArgument, "nranks is " + std::to_string(nranks) + "; 2 to " + std::to_string(kMaxRanks) + " ranks are served");
+  }
   artuneConfig_t config{};
   if (given != nullptr) {
     if (given->size < sizeof(size_t) || given->size > 4096) {
@@ -285,8 +313,10 @@ artuneResult_t init_all(artuneComm_t* comms, int nranks, const int* devices, con
   for (const Use& use : wish.uses()) {
     std::size_t& largest = options.largest_message[static_cast<std::size_t>(use.candidate)];
     largest = std::max(largest, use.max_bytes);
+    std::size_t& instead = options.largest_message[static_cast<std::size_t>(info_of(use.candidate).fallback())];
+    instead = std::max(instead, use.max_bytes);
     if (use.candidate == CandidateId::nccl) limits.insert(use.geometry.max_ctas);
-    wants_peers = wants_peers || info_of(use.candidate).needs_peer_access;
+    wants_peers = wants_peers || info_of(use.candidate).needs_peer_access();
   }
   // Whatever happens to the other paths, host memory must be able to serve.
   for (const CandidateId id : {CandidateId::host_one_shot_ll, CandidateId::host_one_shot_flag, CandidateId::host_copy_engine}) {
@@ -297,7 +327,7 @@ artuneResult_t init_all(artuneComm_t* comms, int nranks, const int* devices, con
   if (options.nccl_max_ctas.empty()) options.nccl_max_ctas = {0};
   options.use_nccl = switches.allows(Path::nccl);
   auto group = Group::create(options);
-  if (wants_peers && group->unavailable(CandidateId::p2p_one_shot_ll).empty()) {
+  if (wants_peers && group->facts(0).peer_access) {
     if (const std::string fault = self_test(options.devices); !fault.empty()) {
       log(1, "p2p and ce are off: the self-test failed: " + fault);
       switches.forbid(Path::p2p);
@@ -381,7 +411,7 @@ artuneResult_t artuneAllReduce(const void* sendbuff, void* recvbuff, size_t coun
       open_group.calls.push_back(call);
       return artuneSuccess;
     }
-    issue(call, choose(call));
+    issue(call, choose(call), /*staged=*/true);
     return artuneSuccess;
   });
 }
@@ -434,7 +464,8 @@ artuneResult_t artuneCommStats(artuneComm_t comm, artuneStats_t* stats) {
   now.tuned = comm->tuned.load();
   now.bytes = comm->bytes.load();
   for (const CandidateInfo& info : menu()) {
-    now.deviceMemoryBytes += device_bytes(info.id, comm->shared->group->max_bytes(info.id), comm->shared->group->ranks());
+    const int ranks = comm->shared->group->ranks();
+    now.deviceMemoryBytes += slab_layout(info.id, comm->shared->group->max_bytes(info.id), ranks, island_size_of(ranks)).device_bytes;
   }
   now.profileLoaded = comm->shared->profile_loaded ? 1 : 0;
   std::memcpy(stats, &now, std::min(stats->size, sizeof now));

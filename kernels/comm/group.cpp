@@ -48,6 +48,8 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
+int threads_of(const Call& call) { return std::clamp(call.geometry.threads, 32, kMostThreads); }
+
 constexpr int kReduceThreads = 512;
 constexpr std::size_t kDefaultChunkBytes = std::size_t{1} << 20;
 
@@ -55,12 +57,14 @@ constexpr std::size_t kDefaultChunkBytes = std::size_t{1} << 20;
 
 /// What one rank owns. Made and destroyed with its device current.
 struct Group::Rank {
-  std::array<DeviceMemory, kMenuSize> slabs;      ///< receive areas of the family
+  std::array<DeviceMemory, kMenuSize> slabs;      ///< of the family
   std::array<DeviceMemory, kMenuSize> controls;   ///< one Control each
+  // Filled where the candidate's algorithm uses them.
   std::array<OneShotArguments, kMenuSize> one_shot{};
-  std::array<ExchangeArguments, kMenuSize> exchange{};
-  std::array<const char*, kMaxRanks> push_landing{};   ///< where peer p's contribution to ce/push arrives
-  std::array<char*, kMaxRanks> push_target{};          ///< where this rank's contribution goes at peer p
+  std::array<TwoShotArguments, kMenuSize> two_shot{};
+  std::array<DirectArguments, kMenuSize> direct{};
+  std::array<CopyWiring, kMenuSize> copies{};
+  HierarchicalArguments hierarchical{};
   Stream up, down;                                ///< copies to and from the host
   Event fork, up_done;
   Event eager_order, capture_order;               ///< one event can't serve both: an event of a capture lives in it
@@ -71,6 +75,10 @@ struct Group::Rank {
   unsigned long long capture_id = 0;
   cudaStream_t capture_stream = nullptr;
 };
+
+bool lossy_wire_served(const CandidateInfo& info) {
+  return (info.algorithm == Algorithm::one_shot || info.algorithm == Algorithm::two_shot) && info.staging != Staging::none;
+}
 
 std::unique_ptr<Group> Group::create(GroupOptions options) {
   std::unique_ptr<Group> group(new Group(std::move(options)));
@@ -141,101 +149,86 @@ void Group::enable_peers() {
 }
 
 void Group::allocate() {
-  SlabRequest request{.ranks = ranks(), .ranks_per_gpu = ranks_per_gpu_, .max_memory_bytes = options_.max_memory_bytes,
-                      .largest_message = options_.largest_message};
+  SlabRequest request{.ranks = ranks(), .ranks_per_gpu = ranks_per_gpu_, .island_size = island_size_of(ranks()),
+                      .max_memory_bytes = options_.max_memory_bytes, .largest_message = options_.largest_message};
+  // In place, one-shot/direct runs as two-shot/direct.
+  auto& two_shot_direct = request.largest_message[index_of(CandidateId::p2p_two_shot_direct)];
+  two_shot_direct = std::max(two_shot_direct, request.largest_message[index_of(CandidateId::p2p_one_shot_direct)]);
   for (const CandidateInfo& info : menu()) {
     if (!refusal(info, facts(1)).empty()) request.largest_message[index_of(info.id)] = 0;
   }
   planned_ = plan_slabs(request);
   words_ = PinnedMemory(kReportBytes * (static_cast<std::size_t>(ranks()) + 1));
-  for (const CandidateInfo& info : menu()) {
-    const std::size_t bytes = host_bytes(info.id, planned_[index_of(info.id)], ranks());
-    if (bytes > 0) host_slabs_[index_of(info.id)] = PinnedMemory(bytes);
-  }
   for (int rank = 0; rank < ranks(); ++rank) {
     const DeviceGuard guard(device(rank));
-    auto& mine = *ranks_.emplace_back(std::make_unique<Rank>());
-    for (const CandidateInfo& info : menu()) {
-      const std::size_t index = index_of(info.id);
-      if (planned_[index] == 0) continue;
-      mine.controls[index] = DeviceMemory(device(rank), sizeof(Control));
-      const std::size_t bytes = device_bytes(info.id, planned_[index], ranks());
-      if (bytes > 0) mine.slabs[index] = DeviceMemory(device(rank), bytes);
-    }
-    if (planned_[index_of(CandidateId::host_copy_engine)] > 0) {
-      for (int chunk = 0; chunk < kMostChunks; ++chunk) {
-        mine.published.emplace_back();
-        mine.landed.emplace_back();
-      }
-    }
+    ranks_.emplace_back(std::make_unique<Rank>());
   }
-
-  // Areas. Pushed families: area of source p in owner r's slab, sources counted without the owner.
-  const auto nth_peer = [](int owner, int source) { return static_cast<std::size_t>(source < owner ? source : source - 1); };
-  for (const CandidateId id : {CandidateId::p2p_one_shot_ll, CandidateId::p2p_one_shot_flag, CandidateId::host_one_shot_ll,
-                               CandidateId::host_one_shot_flag}) {
-    const std::size_t bytes = planned_[index_of(id)];
-    if (bytes == 0) continue;
-    const bool is_ll = id == CandidateId::p2p_one_shot_ll || id == CandidateId::host_one_shot_ll;
-    const bool is_host = info_of(id).path == Path::host;
-    const std::size_t slot_bytes = is_ll ? 2 * bytes : bytes + kMostBlocks * kFlagStrideBytes;
-    const auto area = [&](int owner, int source) {
-      if (is_host) return host_slabs_[index_of(id)].data() + kSlots * slot_bytes * static_cast<std::size_t>(source);
-      return ranks_[owner]->slabs[index_of(id)].data() + kSlots * slot_bytes * nth_peer(owner, source);
-    };
+  for (const CandidateInfo& info : menu()) {
+    const std::size_t index = index_of(info.id);
+    if (planned_[index] == 0) continue;
+    const SlabLayout& layout = layouts_[index] = slab_layout(info.id, planned_[index], ranks(), request.island_size);
+    const int fill = info.protocol == Protocol::sentinel ? 0xff : 0;
+    if (layout.host_bytes > 0) host_slabs_[index] = PinnedMemory(layout.host_bytes);
     for (int rank = 0; rank < ranks(); ++rank) {
-      OneShotArguments& arguments = ranks_[rank]->one_shot[index_of(id)];
-      arguments.rank = rank;
-      arguments.ranks = ranks();
-      arguments.slot_bytes = slot_bytes;
-      arguments.flags_offset = bytes;
-      arguments.bounds = bounds(rank, id);
-      // Peers in an order that starts after the rank itself: not all ranks write to rank 0 first.
-      for (int step = 1; step < ranks(); ++step) {
-        const int peer = (rank + step) % ranks();
-        arguments.area[peer].receive = area(rank, peer);
-        if (!is_host) arguments.area[arguments.sends++].send = area(peer, rank);
-      }
-      if (is_host) arguments.area[arguments.sends++].send = area(rank, rank);
+      Rank& mine = *ranks_[rank];
+      mine.controls[index] = DeviceMemory(device(rank), sizeof(Control));
+      if (layout.device_bytes > 0) mine.slabs[index] = DeviceMemory(device(rank), layout.device_bytes, fill);
+    }
+    wire(info);
+    if (options_.first_epoch != 0) start_counters(info);
+  }
+  if (planned_[index_of(CandidateId::host_copy_engine)] == 0) return;
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const DeviceGuard guard(device(rank));
+    for (int chunk = 0; chunk < kMostChunks; ++chunk) {
+      ranks_[rank]->published.emplace_back();
+      ranks_[rank]->landed.emplace_back();
     }
   }
-  const std::size_t push = planned_[index_of(CandidateId::ce_push)];
-  for (int rank = 0; rank < ranks() && push > 0; ++rank) {
+}
+
+void Group::wire(const CandidateInfo& info) {
+  const std::size_t index = index_of(info.id);
+  const Slabs slabs{.id = info.id, .layout = layouts_[index], .ranks = ranks(), .island_size = island_size_of(ranks()),
+                    .device = [&](int rank) { return ranks_[rank]->slabs[index].data(); }, .host = host_slabs_[index].data(),
+                    .bounds = [&](int rank) { return bounds(rank, info.id); }};
+  for (int rank = 0; rank < ranks(); ++rank) {
     Rank& mine = *ranks_[rank];
-    ExchangeArguments& arguments = mine.exchange[index_of(CandidateId::ce_push)];
-    arguments.rank = rank;
-    arguments.ranks = ranks();
-    arguments.bounds = bounds(rank, CandidateId::ce_push);
-    const std::size_t area_bytes = push + 2 * kFlagStrideBytes;  // payload, arrived, free: all written by the source alone
-    for (int peer = 0; peer < ranks(); ++peer) {
-      if (peer == rank) continue;
-      char* here = mine.slabs[index_of(CandidateId::ce_push)].data() + area_bytes * nth_peer(rank, peer);
-      char* there = ranks_[peer]->slabs[index_of(CandidateId::ce_push)].data() + area_bytes * nth_peer(peer, rank);
-      mine.push_landing[peer] = here;
-      mine.push_target[peer] = there;
-      arguments.arrived_in[peer] = here + push;
-      arguments.free_in[peer] = here + push + kFlagStrideBytes;
-      arguments.arrived_out[peer] = there + push;
-      arguments.free_out[peer] = there + push + kFlagStrideBytes;
+    switch (info.algorithm) {
+      case Algorithm::library: break;
+      case Algorithm::one_shot:
+      case Algorithm::two_shot:
+        if (info.staging == Staging::none) {
+          mine.direct[index] = wire_direct(slabs, rank);
+        } else if (info.algorithm == Algorithm::one_shot) {
+          mine.one_shot[index] = wire_one_shot(slabs, rank);
+        } else {
+          mine.two_shot[index] = wire_two_shot(slabs, rank);
+        }
+        break;
+      case Algorithm::hierarchical: mine.hierarchical = wire_hierarchical(slabs, rank); break;
+      case Algorithm::copies:
+      case Algorithm::ring: mine.copies[index] = wire_copies(slabs, rank); break;
     }
   }
-  const std::size_t staged = planned_[index_of(CandidateId::host_copy_engine)];
-  for (int rank = 0; rank < ranks() && staged > 0; ++rank) {
-    ExchangeArguments& arguments = ranks_[rank]->exchange[index_of(CandidateId::host_copy_engine)];
-    arguments.rank = rank;
-    arguments.ranks = ranks();
-    arguments.bounds = bounds(rank, CandidateId::host_copy_engine);
-    const std::size_t area_bytes = staged + (1 + kMostChunks) * kFlagStrideBytes;
-    // A rank's staging and flags are read by all peers: one copy, N - 1 readers.
-    const auto board = [&](int owner) { return host_slabs_[index_of(CandidateId::host_copy_engine)].data() + area_bytes * static_cast<std::size_t>(owner); };
-    for (int peer = 0; peer < ranks(); ++peer) {
-      if (peer == rank) continue;
-      arguments.free_out[peer] = board(rank) + staged;
-      arguments.arrived_out[peer] = board(rank) + staged + kFlagStrideBytes;
-      arguments.free_in[peer] = board(peer) + staged;
-      arguments.arrived_in[peer] = board(peer) + staged + kFlagStrideBytes;
-    }
+}
+
+/// As if that many calls had been made: the epochs, and the flags as they would have been left. What lies in the data's
+/// place is of no account.
+void Group::start_counters(const CandidateInfo& info) {
+  const std::size_t index = index_of(info.id);
+  const std::uint64_t epoch = options_.first_epoch;
+  const auto set = [&](char* to, std::size_t bytes) {
+    const std::vector<std::uint64_t> words(bytes / sizeof epoch, epoch);
+    if (bytes > 0) ARTUNE_CHECK_CUDA(cudaMemcpy(to, words.data(), bytes, cudaMemcpyDefault));
+  };
+  for (int rank = 0; rank < ranks(); ++rank) {
+    const DeviceGuard guard(device(rank));
+    set(ranks_[rank]->controls[index].data(), sizeof epoch);
+    if (info.protocol == Protocol::flag) set(ranks_[rank]->slabs[index].data(), layouts_[index].device_bytes);
+    ARTUNE_CHECK_CUDA(cudaDeviceSynchronize());
   }
+  if (info.protocol == Protocol::flag) set(host_slabs_[index].data(), layouts_[index].host_bytes);
 }
 
 void Group::load_kernels() {
@@ -254,13 +247,13 @@ Bounds Group::bounds(int rank, CandidateId candidate) const {
 
 AdmitFacts Group::facts(std::size_t bytes) const {
   return {.ranks = ranks(), .ranks_per_gpu = ranks_per_gpu_, .multiprocessors = multiprocessors_, .bytes = bytes,
-          .peer_access = peer_refusal_.empty(), .nccl = nccl_.has_value()};
+          .peer_access = peer_refusal_.empty(), .nccl = nccl_.has_value(), .island_size = island_size_of(ranks())};
 }
 
 std::string Group::unavailable(CandidateId candidate) const {
   const CandidateInfo& info = info_of(candidate);
   if (info.path == Path::nccl) return nccl_refusal_;
-  if (info.needs_peer_access && !peer_refusal_.empty()) return peer_refusal_;
+  if (info.needs_peer_access() && !peer_refusal_.empty()) return peer_refusal_;
   if (std::string why = refusal(info, facts(1)); !why.empty()) return why;
   if (planned_[index_of(candidate)] == 0) {
     return "its slabs don't fit the memory cap of " + std::to_string(options_.max_memory_bytes >> 20) + " MiB per GPU; raise --max-memory";
@@ -268,11 +261,19 @@ std::string Group::unavailable(CandidateId candidate) const {
   return {};
 }
 
-void Group::begin_layer(const Call& call) {
+void Group::begin_layer(const Call& call, std::span<const RankBuffers> buffers) {
   if (call.candidate == CandidateId::nccl) nccl_->group_start();
+  if (static_cast<int>(buffers.size()) != ranks()) return;
+  layer_known_ = true;
+  layer_in_place_ = false;
+  for (std::size_t rank = 0; rank < buffers.size(); ++rank) {
+    layer_[rank] = buffers[rank];
+    layer_in_place_ = layer_in_place_ || buffers[rank].input == buffers[rank].output;
+  }
 }
 
 void Group::end_layer(const Call& call) {
+  if (layer_known_) layer_known_ = false;  // not written where every rank has a thread of its own
   if (call.candidate == CandidateId::nccl) nccl_->group_end();
 }
 
@@ -326,32 +327,87 @@ void Group::enqueue(int rank, const Call& call, const void* input, void* output,
   after_call(rank, capture, stream);
 }
 
-void Group::launch_piece(int rank, const Call& call, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream) {
-  switch (call.candidate) {
-    case CandidateId::ce_push: return launch_push(rank, input, output, count, dtype, stream);
-    case CandidateId::host_copy_engine: return launch_staged(rank, call.geometry, input, output, count, dtype, stream);
-    default: return launch_one_shot(rank, call, input, output, count, dtype, stream);
+int Group::kernels_per_call(const Call& call, std::size_t bytes) const {
+  const CandidateInfo& info = info_of(call.candidate);
+  if (info.path == Path::nccl) return 1;
+  const std::size_t most = planned_[index_of(call.candidate)];
+  const int pieces = most == 0 ? 1 : static_cast<int>((bytes + most - 1) / most);
+  const int copies = ranks_per_gpu_ > 1 ? ranks() - 1 : 0;  // see copy()
+  switch (info.algorithm) {
+    case Algorithm::copies: {
+      if (info.path == Path::ce) return pieces * (2 + copies);
+      const std::size_t chunk = std::max<std::size_t>(call.geometry.chunk_bytes, 1);
+      return pieces * (1 + 3 * static_cast<int>((std::min(bytes, most) + chunk - 1) / chunk));
+    }
+    case Algorithm::ring: return pieces * (1 + (ranks() - 1) * (ranks_per_gpu_ > 1 ? 6 : 4));
+    default: return pieces;
   }
 }
 
-void Group::launch_one_shot(int rank, const Call& call, const void* input, void* output, std::size_t count, DType dtype,
-                            cudaStream_t stream) {
-  OneShotArguments arguments = ranks_[rank]->one_shot[index_of(call.candidate)];
+// The same on all ranks, since it depends on the call alone: never more blocks than units, nor than are co-resident.
+int Group::blocks_of(const Call& call, std::size_t count, DType dtype) const {
+  const CandidateInfo& info = info_of(call.candidate);
+  const std::size_t unit = info.protocol == Protocol::ll ? 8 : 16;
+  const int threads = threads_of(call);
+  std::size_t bytes = count * element_bytes(dtype);
+  if (info.algorithm == Algorithm::two_shot) bytes = bytes / static_cast<std::size_t>(ranks()) + unit;
+  const std::size_t needed = (bytes + unit * threads - 1) / (unit * threads);
+  const int most = std::min(std::max(call.geometry.blocks, 1), most_resident_blocks(facts(0), threads));
+  return static_cast<int>(std::clamp<std::size_t>(needed, 1, static_cast<std::size_t>(most)));
+}
+
+namespace {
+template <typename Arguments>
+Arguments with_buffers(const Arguments& wired, const void* input, void* output, std::size_t count) {
+  Arguments arguments = wired;
   arguments.input = input;
   arguments.output = output;
   arguments.count = count;
-  // The same on all ranks, since it depends on the call alone: never more blocks than units, nor than are co-resident.
-  const bool is_ll = call.candidate == CandidateId::p2p_one_shot_ll || call.candidate == CandidateId::host_one_shot_ll;
-  const std::size_t unit = is_ll ? 8 : 16;
-  const int threads = std::clamp(call.geometry.threads, 32, kMostThreads);
-  const std::size_t needed = (count * element_bytes(dtype) + unit * threads - 1) / (unit * threads);
-  const int most = std::min(std::max(call.geometry.blocks, 1), most_resident_blocks(facts(0), threads));
-  const int blocks = static_cast<int>(std::min<std::size_t>(needed, static_cast<std::size_t>(most)));
-  if (is_ll) {
-    launch_one_shot_ll(arguments, dtype, blocks, threads, stream);
-  } else {
-    launch_one_shot_flag(arguments, dtype, blocks, threads, stream);
+  return arguments;
+}
+}  // namespace
+
+void Group::launch_piece(int rank, const Call& call, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream) {
+  const CandidateInfo& info = info_of(call.candidate);
+  const std::size_t index = index_of(call.candidate);
+  const Rank& mine = *ranks_[rank];
+  const Form form = call.lossy_wire ? Form::f32_over_bf16 : form_of(dtype);
+  const int threads = threads_of(call), blocks = blocks_of(call, count, dtype);
+  switch (info.algorithm) {
+    case Algorithm::library: return;
+    case Algorithm::one_shot: {
+      if (info.staging == Staging::none) return launch_direct_call(rank, call, count, dtype, stream);
+      const OneShotArguments arguments = with_buffers(mine.one_shot[index], input, output, count);
+      if (info.protocol == Protocol::flag) return launch_one_shot_flag(arguments, form, blocks, threads, stream);
+      return launch_one_shot_packets(arguments, info.protocol, form, blocks, threads, stream);
+    }
+    case Algorithm::two_shot: {
+      if (info.staging == Staging::none) return launch_direct_call(rank, call, count, dtype, stream);
+      const TwoShotArguments arguments = with_buffers(mine.two_shot[index], input, output, count);
+      if (info.protocol == Protocol::flag) return launch_two_shot_flag(arguments, form, blocks, threads, stream);
+      return launch_two_shot_packets(arguments, info.protocol, form, blocks, threads, stream);
+    }
+    case Algorithm::hierarchical:
+      return launch_hierarchical(with_buffers(mine.hierarchical, input, output, count), dtype, blocks, threads, stream);
+    case Algorithm::copies:
+      if (info.path == Path::host) return launch_staged(rank, call.geometry, input, output, count, dtype, stream);
+      return launch_push(rank, input, output, count, dtype, stream);
+    case Algorithm::ring: return launch_ring(rank, input, output, count, dtype, stream);
   }
+}
+
+void Group::launch_direct_call(int rank, const Call& call, std::size_t count, DType dtype, cudaStream_t stream) {
+  if (!layer_known_) throw Failure("enqueue", std::string(info_of(call.candidate).name) + " needs the buffers of all ranks: begin_layer() gives them", 0);
+  Call actual = call;
+  if (layer_in_place_) actual.candidate = CandidateId::p2p_two_shot_direct;
+  const bool two_shot = actual.candidate == CandidateId::p2p_two_shot_direct;
+  DirectArguments arguments = ranks_[rank]->direct[index_of(actual.candidate)];
+  arguments.count = count;
+  for (int r = 0; r < ranks(); ++r) {
+    arguments.inputs[r] = layer_[r].input;
+    arguments.outputs[r] = layer_[r].output;
+  }
+  launch_direct(arguments, two_shot, dtype, blocks_of(actual, count, dtype), threads_of(call), stream);
 }
 
 namespace {
@@ -362,27 +418,66 @@ int reduce_blocks(const AdmitFacts& facts, std::size_t bytes) {
 }
 }  // namespace
 
+// Peers' copy engines move it. Ranks that share a GPU get a small kernel in their place: inside one GPU the driver makes a
+// kernel of the copy anyway, and in graphs of several ranks such copies can meet in one hardware queue, all of the first
+// graph's ahead of the second's, so that rank 1's first stands behind rank 0's second, which waits for it. Seen on an
+// H200, driver 580.159, 4 ranks, 50 calls a graph, 2026-12-01.
+void Group::copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream) const {
+  if (ranks_per_gpu_ == 1) {
+    ARTUNE_CHECK_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
+  } else {
+    launch_local_copy(to, from, bytes, stream);
+  }
+}
+
 void Group::launch_push(int rank, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream) {
-  Rank& mine = *ranks_[rank];
-  const ExchangeArguments& arguments = mine.exchange[index_of(CandidateId::ce_push)];
+  const CopyWiring& wiring = ranks_[rank]->copies[index_of(CandidateId::ce_push)];
   const std::size_t bytes = count * element_bytes(dtype);
-  launch_exchange_begin(arguments, 1, stream);
+  launch_exchange_begin(wiring.signals, 1, stream);
   ChunkArguments chunk{input, output, count, 0, {}};
   for (int step = 1; step < ranks(); ++step) {
     const int peer = (rank + step) % ranks();
-    ARTUNE_CHECK_CUDA(cudaMemcpyAsync(mine.push_target[peer], input, bytes, cudaMemcpyDeviceToDevice, stream));
-    chunk.contribution[peer] = mine.push_landing[peer];
+    copy(wiring.target[peer], input, bytes, stream);
+    chunk.contribution[peer] = wiring.landing[peer];
   }
-  const int blocks = reduce_blocks(facts(0), bytes);
-  if (ranks_per_gpu_ == 1) {
-    launch_exchange_reduce(arguments, chunk, dtype, ExchangeStep::publish_reduce_finish, blocks, kReduceThreads, stream);
-    return;
+  launch_exchange_reduce(wiring.signals, chunk, dtype, ExchangeStep::publish_reduce_finish, reduce_blocks(facts(0), bytes), kReduceThreads, stream);
+}
+
+// Pieces as Shards counts them: piece i is summed on the way from rank i + 1 round to rank i.
+void Group::launch_ring(int rank, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream) {
+  const std::size_t index = index_of(CandidateId::ce_ring);
+  const CopyWiring& wiring = ranks_[rank]->copies[index];
+  const std::size_t shard = layouts_[index].shard_bytes;
+  const std::size_t bytes = count * element_bytes(dtype);
+  const Shards shards((bytes + 15) / 16, ranks());
+  const auto piece_of = [&](int number) { return ((number % ranks()) + ranks()) % ranks(); };
+  const auto first_byte = [&](int piece) { return std::min<std::size_t>(shards.begin(piece) * 16, bytes); };
+  const auto bytes_of = [&](int piece) { return std::min<std::size_t>((shards.begin(piece) + shards.size(piece)) * 16, bytes) - first_byte(piece); };
+  const auto at = [&](const void* base, int piece) { return static_cast<const char*>(base) + first_byte(piece); };
+  const auto blocks = [&](int piece) { return reduce_blocks(facts(0), bytes_of(piece)); };
+  const int steps = ranks() - 1;
+
+  launch_exchange_begin(wiring.signals, 2 * steps, stream);
+  for (int step = 0; step < steps; ++step) {
+    const int sent = piece_of(rank - step - 1), summed = piece_of(rank - step - 2);
+    const void* from = step == 0 ? at(input, sent) : wiring.own;
+    if (bytes_of(sent) > 0) copy(wiring.ring_next + shard * static_cast<std::size_t>(step), from, bytes_of(sent), stream);
+    launch_exchange_publish(wiring.signals, step, stream);
+    const bool complete = step + 1 == steps;
+    const RingPiece piece{at(input, summed), wiring.ring_here + shard * static_cast<std::size_t>(step), wiring.own,
+                          complete ? static_cast<char*>(output) + first_byte(summed) : nullptr, bytes_of(summed) / element_bytes(dtype)};
+    launch_ring_add(wiring.signals, piece, dtype, step, blocks(summed), kReduceThreads, stream);
   }
-  // Inside one GPU a copy is a kernel, and it may need a whole multiprocessor: were the grids of the other ranks to wait
-  // for it there, it might never start. So one block waits, and the grid comes after. Seen on an H200, 4 ranks, 512 KiB.
-  launch_exchange_publish(arguments, 0, stream);
-  launch_exchange_await(arguments, 0, stream);
-  launch_exchange_reduce(arguments, chunk, dtype, ExchangeStep::reduce_and_finish, blocks, kReduceThreads, stream);
+  for (int step = 0; step < steps; ++step) {
+    const int sent = piece_of(rank - step), taken = piece_of(rank - step - 1);
+    const int place = steps + step;
+    const void* from = step == 0 ? wiring.own : wiring.ring_here + shard * static_cast<std::size_t>(place - 1);
+    if (bytes_of(sent) > 0) copy(wiring.ring_next + shard * static_cast<std::size_t>(place), from, bytes_of(sent), stream);
+    launch_exchange_publish(wiring.signals, place, stream);
+    const RingPiece piece{nullptr, wiring.ring_here + shard * static_cast<std::size_t>(place), nullptr,
+                          static_cast<char*>(output) + first_byte(taken), bytes_of(taken) / element_bytes(dtype)};
+    launch_ring_take(wiring.signals, piece, dtype, place, step + 1 == steps, blocks(taken), kReduceThreads, stream);
+  }
 }
 
 // Three streams of one rank. `up` copies chunks to the rank's staging and announces each; `down` waits for a chunk of
@@ -398,9 +493,9 @@ void Group::launch_staged(int rank, const Geometry& geometry, const void* input,
                           cudaStream_t stream) {
   Rank& mine = *ranks_[rank];
   const std::size_t index = index_of(CandidateId::host_copy_engine);
-  const ExchangeArguments& arguments = mine.exchange[index];
-  const std::size_t staged = planned_[index];
-  const std::size_t area_bytes = staged + (1 + kMostChunks) * kFlagStrideBytes;
+  const CopyWiring& wiring = mine.copies[index];
+  const ExchangeArguments& arguments = wiring.signals;
+  const std::size_t staged = layouts_[index].data_bytes;
   const std::size_t bytes = count * element_bytes(dtype);
   std::size_t chunk_bytes = geometry.chunk_bytes > 0 ? geometry.chunk_bytes : kDefaultChunkBytes;
   chunk_bytes = std::max<std::size_t>(chunk_bytes, (bytes + kMostChunks - 1) / kMostChunks);
@@ -418,11 +513,10 @@ void Group::launch_staged(int rank, const Geometry& geometry, const void* input,
 
   launch_exchange_begin(arguments, chunks, stream);
   after(up, stream, mine.fork);
-  char* staging = host_slabs_[index].data() + area_bytes * static_cast<std::size_t>(rank);
   for (int c = 0; c < chunks; ++c) {
     const std::size_t at = static_cast<std::size_t>(c) * chunk_bytes;
     const std::size_t size = std::min(chunk_bytes, bytes - at);
-    ARTUNE_CHECK_CUDA(cudaMemcpyAsync(staging + at, static_cast<const char*>(input) + at, size, cudaMemcpyDeviceToHost, up));
+    ARTUNE_CHECK_CUDA(cudaMemcpyAsync(wiring.own + at, static_cast<const char*>(input) + at, size, cudaMemcpyDeviceToHost, up));
     launch_exchange_publish(arguments, c, up);
     if (branches) ARTUNE_CHECK_CUDA(cudaEventRecord(mine.published[c], up));
   }
@@ -436,7 +530,7 @@ void Group::launch_staged(int rank, const Geometry& geometry, const void* input,
     for (int step = 1; step < ranks(); ++step) {
       const int peer = (rank + step) % ranks();
       char* here = mine.slabs[index].data() + staged * static_cast<std::size_t>(step - 1) + at;
-      const char* there = host_slabs_[index].data() + area_bytes * static_cast<std::size_t>(peer) + at;
+      const char* there = wiring.landing[peer] + at;
       ARTUNE_CHECK_CUDA(cudaMemcpyAsync(here, there, size, cudaMemcpyHostToDevice, down));
       chunk.contribution[peer] = here;
     }

@@ -6,9 +6,10 @@
 //
 //   auto group = Group::create({.devices = {0, 1}});
 //   if (const std::string why = group->unavailable(CandidateId::p2p_one_shot_ll); why.empty()) {
-//     group->begin_layer();
-//     for (int r = 0; r < 2; ++r) group->enqueue(r, {CandidateId::p2p_one_shot_ll, {8, 512}}, in[r], out[r], n, DType::bf16, stream[r]);
-//     group->end_layer();
+//     const Call call{CandidateId::p2p_one_shot_ll, {8, 512}};
+//     group->begin_layer(call, buffers);                       // {in, out} of every rank
+//     for (int r = 0; r < 2; ++r) group->enqueue(r, call, buffers[r].input, buffers[r].output, n, DType::bf16, stream[r]);
+//     group->end_layer(call);
 //   }
 #pragma once
 
@@ -20,12 +21,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/candidate.hpp"
 #include "comm/memory.hpp"
 #include "comm/slab_plan.hpp"
+#include "comm/wiring.hpp"
 #include "paths/menu.hpp"
 #include "paths/nccl_path.hpp"
 #include "protocol/arguments.hpp"
@@ -41,13 +44,23 @@ struct GroupOptions {
   bool use_nccl = true;
   std::vector<int> nccl_max_ctas = {0};     ///< one communicator a limit; 0 = NCCL's own choice
   std::string peer_refusal;                 ///< not empty: p2p and ce are not to be used, and why
+  std::uint64_t first_epoch = 0;            ///< for tests of the wraps: what all counters start at
   std::function<void(const std::string&)> log = [](const std::string&) {};
 };
 
 struct Call {
   CandidateId candidate = CandidateId::nccl;
   Geometry geometry;
+  bool lossy_wire = false;                  ///< f32 elements go over the link as bf16; only where lossy_wire_served()
 };
+
+struct RankBuffers {
+  const void* input;
+  void* output;
+};
+
+/// Whether the candidate has the lossy wire; `dtype` f32 is understood.
+bool lossy_wire_served(const CandidateInfo& info);
 
 class Group {
  public:
@@ -67,12 +80,17 @@ class Group {
   std::size_t max_bytes(CandidateId candidate) const { return planned_[static_cast<std::size_t>(candidate)]; }
   const NcclPath* nccl() const { return nccl_ ? &*nccl_ : nullptr; }
 
-  /// Brackets one call of every rank when a single thread issues them (NCCL needs to know).
-  void begin_layer(const Call& call);
+  /// Brackets one call of every rank when a single thread issues them: NCCL needs to know that, and the direct candidates
+  /// all ranks' buffers (`buffers`, one a rank; empty where not all are known, then no direct candidate may be enqueued).
+  void begin_layer(const Call& call, std::span<const RankBuffers> buffers);
   void end_layer(const Call& call);
   /// One rank's part of one all-reduce, asynchronous on `stream`. Buffers: `count` elements each, element-aligned,
   /// `output` may be `input`. Calls of one rank are ordered whatever streams they come on. Throws Failure.
   void enqueue(int rank, const Call& call, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream);
+
+  /// Kernels that one rank's part of such a call launches. What waits in the launch queues of all streams together has a
+  /// limit of about a thousand; a rank whose kernels fill it while they wait for a rank that isn't issued yet waits for ever.
+  int kernels_per_call(const Call& call, std::size_t bytes) const;
 
   /// The first failure of any rank, or nothing. Cheap: reads pinned memory.
   std::optional<std::string> failure() const;
@@ -85,13 +103,17 @@ class Group {
 
   void enable_peers();
   void allocate();
+  void wire(const CandidateInfo& info);
+  void start_counters(const CandidateInfo& info);
   void load_kernels();
   Bounds bounds(int rank, CandidateId candidate) const;
-  OneShotArguments one_shot_arguments(int rank, CandidateId candidate) const;
-  void launch_one_shot(int rank, const Call& call, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream);
+  int blocks_of(const Call& call, std::size_t count, DType dtype) const;
+  void launch_direct_call(int rank, const Call& call, std::size_t count, DType dtype, cudaStream_t stream);
   void launch_push(int rank, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream);
+  void launch_ring(int rank, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream);
   void launch_staged(int rank, const Geometry& geometry, const void* input, void* output, std::size_t count, DType dtype,
                      cudaStream_t stream);
+  void copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream) const;
   struct Capture {
     bool active = false;
     unsigned long long id = 0;
@@ -110,6 +132,9 @@ class Group {
   std::vector<std::unique_ptr<Rank>> ranks_;
   PinnedMemory words_;        ///< FailureReport of every rank, then the group's abort word
   std::array<PinnedMemory, kMenuSize> host_slabs_;
+  std::array<SlabLayout, kMenuSize> layouts_{};
+  std::array<RankBuffers, kMaxRanks> layer_{};   ///< of the layer that is open
+  bool layer_known_ = false, layer_in_place_ = false;
   std::optional<NcclPath> nccl_;
 };
 

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: the ar-tune authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Owners of device and pinned host memory. Both start cleared: the protocols count on it (a tag is never 0).
+// Owners of device and pinned host memory. Both start cleared (or filled with one byte): the protocols count on it, a
+// tag is never 0.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,10 +17,10 @@ namespace artune {
 class DeviceMemory {
  public:
   DeviceMemory() = default;
-  DeviceMemory(int device, std::size_t bytes) : device_(device) {
+  DeviceMemory(int device, std::size_t bytes, int fill = 0) : device_(device) {
     const DeviceGuard guard(device);
     ARTUNE_CHECK_CUDA(cudaMalloc(&data_, bytes));
-    ARTUNE_CHECK_CUDA(cudaMemset(data_, 0, bytes));
+    ARTUNE_CHECK_CUDA(cudaMemset(data_, fill, bytes));
     ARTUNE_CHECK_CUDA(cudaDeviceSynchronize());
   }
   DeviceMemory(DeviceMemory&& other) noexcept : device_(other.device_), data_(std::exchange(other.data_, nullptr)) {}

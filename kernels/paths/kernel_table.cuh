@@ -1,41 +1,68 @@
 // SPDX-FileCopyrightText: the ar-tune authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Picks an instantiation at run time. `Family` has a variable template kernel<D, N>; N = 0 takes the number of ranks from
-// the arguments, 2, 4 and 8 are unrolled.
+// What the kernel files share: picking an instantiation at run time, and how a launch begins and ends.
 #pragma once
 
-#include "base/words.hpp"
 #include "comm/cuda_check.hpp"
+#include "protocol/elements.cuh"
+#include "protocol/lane.cuh"
+#include "protocol/wait.cuh"
 
 namespace artune {
 
-template <typename Family, DType D>
+/// `Family` has a variable template kernel<F, N>; N = 0 takes the number of ranks from the arguments, 2, 4 and 8 are
+/// unrolled. A lossy wire is asked for where links are slow: one instantiation does.
+template <typename Family, Form F>
 const void* by_ranks(int ranks) {
   switch (ranks) {
-    case 2: return reinterpret_cast<const void*>(Family::template kernel<D, 2>);
-    case 4: return reinterpret_cast<const void*>(Family::template kernel<D, 4>);
-    case 8: return reinterpret_cast<const void*>(Family::template kernel<D, 8>);
-    default: return reinterpret_cast<const void*>(Family::template kernel<D, 0>);
+    case 2: return reinterpret_cast<const void*>(Family::template kernel<F, 2>);
+    case 4: return reinterpret_cast<const void*>(Family::template kernel<F, 4>);
+    case 8: return reinterpret_cast<const void*>(Family::template kernel<F, 8>);
+    default: return reinterpret_cast<const void*>(Family::template kernel<F, 0>);
   }
 }
 
-template <typename Family>
-const void* by_dtype_and_ranks(DType dtype, int ranks) {
-  switch (dtype) {
-    case DType::f32: return by_ranks<Family, DType::f32>(ranks);
-    case DType::f16: return by_ranks<Family, DType::f16>(ranks);
-    case DType::bf16: break;
+template <typename Family, bool Lossy = true>
+const void* by_form_and_ranks(Form form, int ranks) {
+  switch (form) {
+    case Form::f32: return by_ranks<Family, Form::f32>(ranks);
+    case Form::f16: return by_ranks<Family, Form::f16>(ranks);
+    case Form::bf16: return by_ranks<Family, Form::bf16>(ranks);
+    case Form::f32_over_bf16: break;
   }
-  return by_ranks<Family, DType::bf16>(ranks);
+  if constexpr (Lossy) return reinterpret_cast<const void*>(Family::template kernel<Form::f32_over_bf16, 0>);
+  return nullptr;
 }
 
 inline void load_kernel(const void* kernel) {
   cudaFuncAttributes attributes;
-  ARTUNE_CHECK_CUDA(cudaFuncGetAttributes(&attributes, kernel));
+  if (kernel != nullptr) ARTUNE_CHECK_CUDA(cudaFuncGetAttributes(&attributes, kernel));
 }
 
-void load_one_shot_kernels();
+template <typename Family, bool Lossy = true>
+void load_family() {
+  for (const Form form : {Form::f32, Form::f16, Form::bf16, Form::f32_over_bf16}) {
+    for (const int ranks : {2, 3, 4, 8}) load_kernel(by_form_and_ranks<Family, Lossy>(form, ranks));
+  }
+}
+
+template <typename Arguments>
+void launch_kernel(const void* kernel, const Arguments& arguments, int blocks, int threads, cudaStream_t stream) {
+  void* parameters[] = {const_cast<Arguments*>(&arguments)};
+  ARTUNE_CHECK_CUDA(cudaLaunchKernel(kernel, dim3(blocks), dim3(threads), parameters, 0, stream));
+}
+
+/// The rank's grid after an earlier failure: no spinning, and nothing that looks like a sum.
+template <Form F>
+__device__ __noinline__ void leave_with_nan(void* output, std::uint64_t count, Lane lane) {
+  fill_with_nan<F>(output, count, lane);
+}
+
+void load_packet_kernels();
+void load_flag_kernels();
+void load_direct_kernels();
+void load_hierarchical_kernels();
 void load_exchange_kernels();
 
 }  // namespace artune

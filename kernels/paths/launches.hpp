@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 
 #include "base/words.hpp"
+#include "paths/menu.hpp"
 #include "protocol/arguments.hpp"
 #include "protocol/exchange.cuh"
 
@@ -16,8 +17,13 @@ namespace artune {
 /// Loads every kernel on the current device: lazy loading beside a spinning kernel can deadlock.
 void load_all_kernels();
 
-void launch_one_shot_ll(const OneShotArguments& arguments, DType dtype, int blocks, int threads, cudaStream_t stream);
-void launch_one_shot_flag(const OneShotArguments& arguments, DType dtype, int blocks, int threads, cudaStream_t stream);
+/// `protocol` is ll or sentinel.
+void launch_one_shot_packets(const OneShotArguments& arguments, Protocol protocol, Form form, int blocks, int threads, cudaStream_t stream);
+void launch_two_shot_packets(const TwoShotArguments& arguments, Protocol protocol, Form form, int blocks, int threads, cudaStream_t stream);
+void launch_one_shot_flag(const OneShotArguments& arguments, Form form, int blocks, int threads, cudaStream_t stream);
+void launch_two_shot_flag(const TwoShotArguments& arguments, Form form, int blocks, int threads, cudaStream_t stream);
+void launch_direct(const DirectArguments& arguments, bool two_shot, DType dtype, int blocks, int threads, cudaStream_t stream);
+void launch_hierarchical(const HierarchicalArguments& arguments, DType dtype, int blocks, int threads, cudaStream_t stream);
 
 /// Waits until all peers may be overwritten; on failure poisons this rank's arrived flags 0..chunks-1.
 void launch_exchange_begin(const ExchangeArguments& arguments, int chunks, cudaStream_t stream);
@@ -33,5 +39,16 @@ enum class ExchangeStep {
 };
 void launch_exchange_reduce(const ExchangeArguments& arguments, const ChunkArguments& chunk, DType dtype, ExchangeStep step, int blocks,
                             int threads, cudaStream_t stream);
+
+/// ce/ring: waits for the neighbour's piece `step`, adds it to this rank's elements, rounds; the result goes to `piece.sum`
+/// and, where set, to `piece.output`.
+void launch_ring_add(const ExchangeArguments& arguments, const RingPiece& piece, DType dtype, int step, int blocks, int threads,
+                     cudaStream_t stream);
+/// ce/ring: waits for piece `step` and copies it into the output. `last`: then frees the neighbour and advances the epoch.
+void launch_ring_take(const ExchangeArguments& arguments, const RingPiece& piece, DType dtype, int step, bool last, int blocks, int threads,
+                      cudaStream_t stream);
+
+/// A copy inside one GPU by a few blocks: what stands for a copy engine where ranks share a GPU (see Group::copy).
+void launch_local_copy(void* to, const void* from, std::size_t bytes, cudaStream_t stream);
 
 }  // namespace artune

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "protocol/arguments.hpp"
+
 namespace artune {
 namespace {
 
@@ -41,6 +43,35 @@ std::vector<Geometry> flag_geometries(const AdmitFacts& facts) {
                    spread(facts, 512, kVectorBytes, 4, 128)});
 }
 
+/// As one of `ranks` shards: what one rank works on in the protocols with two steps.
+AdmitFacts shard_of(AdmitFacts facts) {
+  facts.bytes = (facts.bytes + static_cast<std::size_t>(facts.ranks) - 1) / static_cast<std::size_t>(facts.ranks);
+  return facts;
+}
+
+std::vector<Geometry> sentinel_geometries(const AdmitFacts& facts) {
+  return distinct({spread(facts, 512, kVectorBytes, 1, 128), spread(facts, 128, kVectorBytes, 1, 128)});
+}
+
+std::vector<Geometry> pull_geometries(const AdmitFacts& facts) {
+  return distinct({spread(facts, 512, kVectorBytes, 1, 128), spread(facts, 256, kVectorBytes, 4, 64)});
+}
+
+std::vector<Geometry> two_shot_ll_geometries(const AdmitFacts& facts) {
+  const AdmitFacts shard = shard_of(facts);
+  return distinct({spread(shard, 512, kLlPayloadBytes, 1, 128), spread(shard, 128, kLlPayloadBytes, 1, 128)});
+}
+
+std::vector<Geometry> two_shot_sentinel_geometries(const AdmitFacts& facts) {
+  const AdmitFacts shard = shard_of(facts);
+  return distinct({spread(shard, 512, kVectorBytes, 1, 128), spread(shard, 128, kVectorBytes, 1, 128)});
+}
+
+std::vector<Geometry> two_shot_flag_geometries(const AdmitFacts& facts) {
+  const AdmitFacts shard = shard_of(facts);
+  return distinct({spread(shard, 512, kVectorBytes, 1, 128), spread(shard, 256, kVectorBytes, 4, 64)});
+}
+
 // Across PCIe the link is the limit, not the multiprocessors: few blocks suffice and poll less.
 std::vector<Geometry> host_ll_geometries(const AdmitFacts& facts) {
   return distinct({spread(facts, 256, kLlPayloadBytes, 1, 32), spread(facts, 512, kLlPayloadBytes, 2, 16)});
@@ -48,6 +79,11 @@ std::vector<Geometry> host_ll_geometries(const AdmitFacts& facts) {
 
 std::vector<Geometry> host_flag_geometries(const AdmitFacts& facts) {
   return distinct({spread(facts, 256, kVectorBytes, 1, 32), spread(facts, 512, kVectorBytes, 4, 16)});
+}
+
+std::vector<Geometry> host_two_shot_geometries(const AdmitFacts& facts) {
+  const AdmitFacts shard = shard_of(facts);
+  return distinct({spread(shard, 256, kVectorBytes, 1, 32), spread(shard, 512, kVectorBytes, 2, 16)});
 }
 
 std::vector<Geometry> copy_chunks(const AdmitFacts& facts) {
@@ -68,29 +104,67 @@ std::vector<Geometry> nccl_limits(const AdmitFacts& facts) {
   return limits;
 }
 
+constexpr std::size_t kKi = std::size_t{1} << 10;
 constexpr std::size_t kMi = std::size_t{1} << 20;
-constexpr int kMaxRanks = 8;
+constexpr auto kRankOrder = Numerics::rank_order_fp32;
+constexpr int kAll = kMaxRanks;
 
-constexpr std::array kMenu = {
-    CandidateInfo{CandidateId::nccl, "nccl", Path::nccl, Numerics::nccl, 2, 1024, false, 0, nccl_limits},
-    CandidateInfo{CandidateId::p2p_one_shot_ll, "p2p/one-shot/ll", Path::p2p, Numerics::rank_order_fp32, 2, kMaxRanks, true, 1 * kMi,
-                  ll_geometries},
-    CandidateInfo{CandidateId::p2p_one_shot_flag, "p2p/one-shot/flag", Path::p2p, Numerics::rank_order_fp32, 2, kMaxRanks, true, 0,
-                  flag_geometries},
-    CandidateInfo{CandidateId::host_one_shot_ll, "host/one-shot/ll", Path::host, Numerics::rank_order_fp32, 2, kMaxRanks, false,
-                  kMi / 4, host_ll_geometries},
-    CandidateInfo{CandidateId::host_one_shot_flag, "host/one-shot/flag", Path::host, Numerics::rank_order_fp32, 2, kMaxRanks, false,
-                  4 * kMi, host_flag_geometries},
-    CandidateInfo{CandidateId::host_copy_engine, "host/copy-engine", Path::host, Numerics::rank_order_fp32, 2, kMaxRanks, false, 0,
-                  copy_chunks},
-    CandidateInfo{CandidateId::ce_push, "ce/push", Path::ce, Numerics::rank_order_fp32, 2, kMaxRanks, true, 0, whole_copy},
-};
+using enum Algorithm;
+using enum Protocol;
+
+// The third line of a row: ranks from and to, worth trying from and up to.
+constexpr std::array<CandidateInfo, kMenuSize> kMenu = {{
+    {CandidateId::nccl, "nccl", Path::nccl, library, none, Staging::none, Numerics::nccl,
+     2, 1024, 0, 0, nccl_limits},
+    {CandidateId::p2p_one_shot_ll, "p2p/one-shot/ll", Path::p2p, one_shot, ll, Staging::receiver, kRankOrder,
+     2, kAll, 0, 1 * kMi, ll_geometries},
+    {CandidateId::p2p_one_shot_sentinel, "p2p/one-shot/sentinel", Path::p2p, one_shot, sentinel, Staging::receiver, kRankOrder,
+     2, kAll, 2 * kKi, 4 * kMi, sentinel_geometries},
+    {CandidateId::p2p_one_shot_flag, "p2p/one-shot/flag", Path::p2p, one_shot, flag, Staging::receiver, kRankOrder,
+     2, kAll, 4 * kKi, 0, flag_geometries},
+    {CandidateId::p2p_one_shot_pull, "p2p/one-shot/pull", Path::p2p, one_shot, flag, Staging::sender, kRankOrder,
+     2, kAll, 4 * kKi, 0, pull_geometries},
+    {CandidateId::p2p_one_shot_direct, "p2p/one-shot/direct", Path::p2p, one_shot, flag, Staging::none, kRankOrder,
+     2, kAll, 4 * kKi, 0, pull_geometries},
+    {CandidateId::p2p_two_shot_ll, "p2p/two-shot/ll", Path::p2p, two_shot, ll, Staging::receiver, kRankOrder,
+     3, kAll, 8 * kKi, 4 * kMi, two_shot_ll_geometries},
+    {CandidateId::p2p_two_shot_sentinel, "p2p/two-shot/sentinel", Path::p2p, two_shot, sentinel, Staging::receiver, kRankOrder,
+     2, kAll, 32 * kKi, 16 * kMi, two_shot_sentinel_geometries},
+    {CandidateId::p2p_two_shot_flag, "p2p/two-shot/flag", Path::p2p, two_shot, flag, Staging::receiver, kRankOrder,
+     2, kAll, 128 * kKi, 0, two_shot_flag_geometries},
+    {CandidateId::p2p_two_shot_pull, "p2p/two-shot/pull", Path::p2p, two_shot, flag, Staging::sender, kRankOrder,
+     2, kAll, 128 * kKi, 0, two_shot_flag_geometries},
+    {CandidateId::p2p_two_shot_direct, "p2p/two-shot/direct", Path::p2p, two_shot, flag, Staging::none, kRankOrder,
+     2, kAll, 64 * kKi, 0, two_shot_flag_geometries},
+    {CandidateId::p2p_hierarchical, "p2p/hierarchical", Path::p2p, hierarchical, flag, Staging::receiver, Numerics::hierarchical_fp32,
+     4, kAll, 8 * kKi, 0, two_shot_flag_geometries},
+    {CandidateId::host_one_shot_ll, "host/one-shot/ll", Path::host, one_shot, ll, Staging::host, kRankOrder,
+     2, kAll, 0, kMi / 4, host_ll_geometries},
+    {CandidateId::host_one_shot_flag, "host/one-shot/flag", Path::host, one_shot, flag, Staging::host, kRankOrder,
+     2, kAll, 0, 4 * kMi, host_flag_geometries},
+    {CandidateId::host_two_shot_flag, "host/two-shot/flag", Path::host, two_shot, flag, Staging::host, kRankOrder,
+     3, kAll, 16 * kKi, 16 * kMi, host_two_shot_geometries},
+    {CandidateId::host_copy_engine, "host/copy-engine", Path::host, copies, flag, Staging::host, kRankOrder,
+     2, kAll, 64 * kKi, 0, copy_chunks},
+    {CandidateId::ce_push, "ce/push", Path::ce, copies, flag, Staging::receiver, kRankOrder,
+     2, kAll, 16 * kKi, 0, whole_copy},
+    {CandidateId::ce_ring, "ce/ring", Path::ce, ring, flag, Staging::receiver, Numerics::ring,
+     2, kAll, 1 * kMi, 0, whole_copy},
+}};
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < kMenu.size(); ++i) {
+    if (static_cast<std::size_t>(kMenu[i].id) != i) return false;
+  }
+  return true;
+}
+static_assert(in_order(), "info_of() counts on it");
 
 }  // namespace
 
 int most_resident_blocks(const AdmitFacts& facts, int threads) {
   const int per_multiprocessor = std::max(1, kMostThreads * kBlocksPerMultiprocessor / threads);
-  return std::clamp(facts.multiprocessors * per_multiprocessor / facts.ranks_per_gpu - 1, 1, 128);
+  return std::clamp(facts.multiprocessors * per_multiprocessor / facts.ranks_per_gpu - 1, 1, kMostBlocks);
 }
 
 std::span<const CandidateInfo> menu() { return kMenu; }
@@ -102,13 +176,34 @@ const CandidateInfo* find_candidate(std::string_view name) {
   return found == kMenu.end() ? nullptr : &*found;
 }
 
+int CandidateInfo::peers_needed(const AdmitFacts& facts) const {
+  if (!needs_peer_access()) return 0;
+  // Ranks on the own GPU need no mapping.
+  const int elsewhere = facts.ranks - facts.ranks_per_gpu;
+  if (algorithm == ring) return std::min(2, elsewhere);
+  if (algorithm != hierarchical || facts.island_size == 0) return elsewhere;
+  return std::min(elsewhere, facts.island_size - 1 + facts.ranks / facts.island_size - 1);
+}
+
+Numerics numerics_of(const CandidateInfo& info, DType dtype, DType wire) {
+  if (dtype == wire || info.numerics != kRankOrder) return info.numerics;
+  return info.algorithm == two_shot ? Numerics::wire_bf16_in_out : Numerics::wire_bf16_in;
+}
+
 std::string refusal(const CandidateInfo& info, const AdmitFacts& facts) {
   if (facts.ranks < info.min_ranks || facts.ranks > info.max_ranks) {
     return "serves " + std::to_string(info.min_ranks) + " to " + std::to_string(info.max_ranks) + " ranks, not " +
            std::to_string(facts.ranks);
   }
   if (info.path == Path::nccl && !facts.nccl) return "no usable NCCL";
-  if (info.needs_peer_access && !facts.peer_access) return "no peer access between all GPUs of the group";
+  if (info.needs_peer_access() && !facts.peer_access) return "no peer access between all GPUs of the group";
+  if (info.algorithm == hierarchical && facts.island_size == 0) return "the group has no islands of equal size, at least two of at least two ranks";
+  if (const int peers = info.peers_needed(facts); peers > kMostPeers) {
+    return "needs the memory of " + std::to_string(peers) + " peers mapped, a GPU can map " + std::to_string(kMostPeers);
+  }
+  if (info.path == Path::p2p && info.staging == Staging::none && !facts.all_pointers) {
+    return "needs the buffers of all ranks: only where one thread issues the calls of all ranks";
+  }
   return {};
 }
 

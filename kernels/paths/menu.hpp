@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -18,11 +20,44 @@ namespace artune {
 enum class CandidateId : std::uint8_t {
   nccl,
   p2p_one_shot_ll,
+  p2p_one_shot_sentinel,
   p2p_one_shot_flag,
+  p2p_one_shot_pull,
+  p2p_one_shot_direct,
+  p2p_two_shot_ll,
+  p2p_two_shot_sentinel,
+  p2p_two_shot_flag,
+  p2p_two_shot_pull,
+  p2p_two_shot_direct,
+  p2p_hierarchical,
   host_one_shot_ll,
   host_one_shot_flag,
+  host_two_shot_flag,
   host_copy_engine,
   ce_push,
+  ce_ring,
+};
+inline constexpr std::size_t kMenuSize = 18;
+
+/// How the bytes go round.
+enum class Algorithm : std::uint8_t {
+  library,       ///< NCCL's affair
+  one_shot,      ///< everybody gets everything and sums it all
+  two_shot,      ///< reduce-scatter, then all-gather
+  hierarchical,  ///< inside islands, across, inside
+  copies,        ///< moved by copy engines, summed by a kernel
+  ring,          ///< as copies, from neighbour to neighbour
+};
+
+/// How a receiver knows that data is there.
+enum class Protocol : std::uint8_t { none, ll, sentinel, flag };
+
+/// Where a contribution waits for its reader.
+enum class Staging : std::uint8_t {
+  receiver,  ///< pushed into the reader's memory
+  sender,    ///< in the writer's memory, pulled
+  host,      ///< in host memory, written once, read by all
+  none,      ///< in the user's own buffer
 };
 
 /// What an admission or geometry rule may look at. Pure facts of the group and the message.
@@ -33,18 +68,36 @@ struct AdmitFacts {
   std::size_t bytes = 0;
   bool peer_access = false;      ///< between all GPUs of the group, and the gate passed (same GPU: true)
   bool nccl = false;             ///< a usable NCCL was loaded
+  int island_size = 0;           ///< ranks of one island where the group has several equal ones; 0 = it hasn't
+  bool all_pointers = true;      ///< one thread issues all ranks' calls, so that one call knows all buffers
 };
 
 struct CandidateInfo {
   CandidateId id;
   std::string_view name;         ///< path/algorithm/protocol
   Path path;
+  Algorithm algorithm;
+  Protocol protocol;
+  Staging staging;
   Numerics numerics;             ///< the class it claims; verify() grants it
   int min_ranks, max_ranks;
-  bool needs_peer_access;
+  std::size_t worth_from_bytes;  ///< below this no sweep tries it (a step more than others, for bytes that are few)
   std::size_t worth_up_to_bytes; ///< above this no sweep tries it (two-fold bytes, PCIe polling); 0 = no limit
   /// Geometries worth timing at these facts, best guess first; never empty, every entry fits beside its co-resident ranks.
   std::vector<Geometry> (*geometries)(const AdmitFacts&);
+
+  /// What stands in where the users' buffers of all ranks aren't known: the same geometry and class, staged. Itself for
+  /// all that stage.
+  CandidateId fallback() const {
+    if (staging != Staging::none) return id;
+    return algorithm == Algorithm::one_shot ? CandidateId::p2p_one_shot_pull : CandidateId::p2p_two_shot_pull;
+  }
+  bool needs_peer_access() const { return path == Path::p2p || path == Path::ce; }
+  /// Peers whose memory one rank must map.
+  int peers_needed(const AdmitFacts& facts) const;
+  bool worth_trying(std::size_t bytes) const {
+    return bytes >= worth_from_bytes && (worth_up_to_bytes == 0 || bytes <= worth_up_to_bytes);
+  }
 };
 
 /// Every waiting kernel is compiled so that this many blocks of this many threads fit on a multiprocessor.
@@ -60,6 +113,13 @@ std::span<const CandidateInfo> menu();
 const CandidateInfo& info_of(CandidateId id);
 /// nullptr when the name isn't on the menu.
 const CandidateInfo* find_candidate(std::string_view name);
+
+/// What CandidateId::p2p_hierarchical divides a group into: two islands, as machines with two sockets or two switches
+/// have, ranks in group order. 0 where that can't be.
+constexpr int island_size_of(int ranks) { return ranks >= 4 && ranks % 2 == 0 ? ranks / 2 : 0; }
+
+/// The class of its sums over this wire: what `info.numerics` becomes where the wire is lossy.
+Numerics numerics_of(const CandidateInfo& info, DType dtype, DType wire);
 
 /// Empty when `info` may run under `facts`; else the reason, one line.
 std::string refusal(const CandidateInfo& info, const AdmitFacts& facts);

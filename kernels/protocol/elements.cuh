@@ -1,18 +1,24 @@
 // SPDX-FileCopyrightText: the ar-tune authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements in 32-bit words: loading and storing at any element-aligned address, and the sum.
+// Elements in 32-bit words: loading and storing at any element-aligned address, the form they travel in, and the sum.
+//
+// A Form is what the user's elements are and what goes over the link. Wire words are 32 bits of wire elements; protocols
+// move units of wire words and never look inside.
 //
 // Numerics class rank-order-fp32: an fp32 accumulator starts at +0, contributions are added in rank order 0..N-1 and
 // the result is rounded once to the dtype (to nearest, ties to even; subnormals are kept). One text for every protocol
 // and geometry, so all of them give the same bits on all ranks. What would break this: adding the own contribution
 // first, a second accumulator, -ftz or -fast-math.
+//
+// Class wire-bf16-in: f32 elements are rounded to bf16 before the sum, the rank's own too (or ranks would differ), and
+// the fp32 sum is the result. Class wire-bf16-in-out: the sum is rounded to bf16 as well, since a second step sends it.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
 #include "base/words.hpp"
+#include "protocol/lane.cuh"
 #include "protocol/memory.cuh"
 
 #if defined(__CUDACC__)
@@ -23,10 +29,26 @@
 
 namespace artune {
 
-template <DType D>
-inline constexpr std::uint64_t kElementBytes = element_bytes(D);
-template <DType D>
-inline constexpr int kElementsPerWord = D == DType::f32 ? 1 : 2;
+enum class Form : std::uint8_t { f32, f16, bf16, f32_over_bf16 };
+
+constexpr DType user_dtype(Form form) {
+  switch (form) {
+    case Form::f32:
+    case Form::f32_over_bf16: return DType::f32;
+    case Form::f16: return DType::f16;
+    case Form::bf16: break;
+  }
+  return DType::bf16;
+}
+constexpr DType wire_dtype(Form form) { return form == Form::f32_over_bf16 ? DType::bf16 : user_dtype(form); }
+
+/// The form of plain all-reduce, nothing lossy.
+constexpr Form form_of(DType dtype) { return dtype == DType::f32 ? Form::f32 : dtype == DType::f16 ? Form::f16 : Form::bf16; }
+
+template <Form F>
+inline constexpr std::uint64_t kUserBytes = element_bytes(user_dtype(F));
+template <Form F>
+inline constexpr int kElementsPerWord = element_bytes(wire_dtype(F)) == 4 ? 1 : 2;
 
 ARTUNE_BOTH float word_to_float(std::uint32_t word) {
 #if defined(__CUDA_ARCH__)
@@ -64,34 +86,36 @@ ARTUNE_BOTH std::uint32_t float_to_word(float low, float high) {
 #endif
 }
 
-/// The sum of `Words` words of elements.
-template <DType D, int Words>
+/// `Words` wire words as fp32, one lane an element.
+template <Form F, int Words>
 struct Sum {
-  float lane[Words * kElementsPerWord<D>] = {};
+  static constexpr DType kWire = wire_dtype(F);
+  float lane[Words * kElementsPerWord<F>] = {};
 
   ARTUNE_BOTH void add(const std::uint32_t (&words)[Words]) {
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
     for (int w = 0; w < Words; ++w) {
-      if constexpr (D == DType::f32) {
+      if constexpr (kWire == DType::f32) {
         lane[w] += word_to_float(words[w]);
       } else {
-        lane[2 * w] += half_to_float<D>(words[w] & 0xffffU);
-        lane[2 * w + 1] += half_to_float<D>(words[w] >> 16);
+        lane[2 * w] += half_to_float<kWire>(words[w] & 0xffffU);
+        lane[2 * w + 1] += half_to_float<kWire>(words[w] >> 16);
       }
     }
   }
 
+  /// Rounded to the wire's type.
   ARTUNE_BOTH void round_to(std::uint32_t (&words)[Words]) const {
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
     for (int w = 0; w < Words; ++w) {
-      if constexpr (D == DType::f32) {
-        words[w] = float_to_word<D>(lane[w], 0);
+      if constexpr (kWire == DType::f32) {
+        words[w] = float_to_word<kWire>(lane[w], 0);
       } else {
-        words[w] = float_to_word<D>(lane[2 * w], lane[2 * w + 1]);
+        words[w] = float_to_word<kWire>(lane[2 * w], lane[2 * w + 1]);
       }
     }
   }
@@ -101,98 +125,175 @@ struct Sum {
 template <DType D>
 inline constexpr std::uint32_t kNanWord = D == DType::f32 ? 0x7fffffffU : 0x7fff7fffU;
 
-/// One user buffer, read and written in units of `Words` words. Aligned units go in one access; any other alignment,
-/// and the ragged end, go element by element. Elements beyond `bytes` read as zero and are never written.
+template <int Words>
+struct UserWords {
+  std::uint32_t word[Words];
+};
+
+/// A unit that isn't aligned or isn't whole, element by element: `bytes` are left in the buffer.
 template <DType D, int Words>
+ARTUNE_BOTH UserWords<Words> load_ragged(const char* from, std::uint64_t bytes) {
+  UserWords<Words> words{};
+  #if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+  for (std::uint64_t at = 0; at < 4 * Words; at += element_bytes(D)) {
+    if (at >= bytes) break;
+    if constexpr (D == DType::f32) {
+      words.word[at / 4] = *reinterpret_cast<const std::uint32_t*>(from + at);
+    } else {
+      words.word[at / 4] |= std::uint32_t{*reinterpret_cast<const std::uint16_t*>(from + at)} << (at % 4 * 8);
+    }
+  }
+  return words;
+}
+
+template <DType D, int Words>
+ARTUNE_BOTH void store_ragged(char* to, std::uint64_t bytes, UserWords<Words> words) {
+  #if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+  for (std::uint64_t at = 0; at < 4 * Words; at += element_bytes(D)) {
+    if (at >= bytes) break;
+    if constexpr (D == DType::f32) {
+      *reinterpret_cast<std::uint32_t*>(to + at) = words.word[at / 4];
+    } else {
+      *reinterpret_cast<std::uint16_t*>(to + at) = static_cast<std::uint16_t>(words.word[at / 4] >> (at % 4 * 8));
+    }
+  }
+}
+
+/// One user buffer, read and written in units of `Words` wire words. Aligned units go in vector accesses; any other
+/// alignment, and the ragged end, go element by element. Elements beyond the end read as zero and are never written.
+template <Form F, int Words>
 class UserBuffer {
  public:
-  static constexpr std::uint32_t kUnitBytes = 4 * Words;
+  static constexpr DType kUser = user_dtype(F);
+  /// 32-bit words of user elements in a unit.
+  static constexpr int kUserWords = F == Form::f32_over_bf16 ? 2 * Words : Words;
+  static constexpr std::uint32_t kUnitBytes = 4 * kUserWords;
 
   ARTUNE_BOTH UserBuffer(const void* address, std::uint64_t count)
       : base_(static_cast<char*>(const_cast<void*>(address))),
-        bytes_(count * kElementBytes<D>),
-        aligned_(reinterpret_cast<std::uintptr_t>(address) % kUnitBytes == 0) {}
+        bytes_(count * kUserBytes<F>),
+        aligned_(reinterpret_cast<std::uintptr_t>(address) % (kUnitBytes < 16 ? kUnitBytes : 16) == 0) {}
 
   ARTUNE_BOTH std::uint64_t units() const { return (bytes_ + kUnitBytes - 1) / kUnitBytes; }
 
+  /// As it goes over the link.
   ARTUNE_BOTH void load(std::uint64_t unit, std::uint32_t (&words)[Words]) const {
-    const std::uint64_t at = unit * kUnitBytes;
-    if (aligned_ && at + kUnitBytes <= bytes_) {
-      load_unit(base_ + at, words);
-      return;
-    }
+    if constexpr (F == Form::f32_over_bf16) {
+      std::uint32_t user[kUserWords];
+      load_user(unit, user);
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
-    for (int w = 0; w < Words; ++w) {
-      const std::uint64_t word_at = at + 4 * w;
-      if constexpr (D == DType::f32) {
-        words[w] = word_at < bytes_ ? *reinterpret_cast<const std::uint32_t*>(base_ + word_at) : 0;
-      } else {
-        const std::uint32_t low = word_at < bytes_ ? *reinterpret_cast<const std::uint16_t*>(base_ + word_at) : 0;
-        const std::uint32_t high = word_at + 2 < bytes_ ? *reinterpret_cast<const std::uint16_t*>(base_ + word_at + 2) : 0;
-        words[w] = low | high << 16;
-      }
+      for (int w = 0; w < Words; ++w) words[w] = float_to_word<DType::bf16>(word_to_float(user[2 * w]), word_to_float(user[2 * w + 1]));
+    } else {
+      load_user(unit, words);
     }
   }
 
+  /// Of a unit that came over the link.
   ARTUNE_BOTH void store(std::uint64_t unit, const std::uint32_t (&words)[Words]) const {
-    const std::uint64_t at = unit * kUnitBytes;
-    if (aligned_ && at + kUnitBytes <= bytes_) {
-      store_unit(base_ + at, words);
-      return;
-    }
+    if constexpr (F == Form::f32_over_bf16) {
+      std::uint32_t user[kUserWords];
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
-    for (int w = 0; w < Words; ++w) {
-      const std::uint64_t word_at = at + 4 * w;
-      if constexpr (D == DType::f32) {
-        if (word_at < bytes_) *reinterpret_cast<std::uint32_t*>(base_ + word_at) = words[w];
-      } else {
-        if (word_at < bytes_) *reinterpret_cast<std::uint16_t*>(base_ + word_at) = static_cast<std::uint16_t>(words[w]);
-        if (word_at + 2 < bytes_) *reinterpret_cast<std::uint16_t*>(base_ + word_at + 2) = static_cast<std::uint16_t>(words[w] >> 16);
+      for (int w = 0; w < Words; ++w) {
+        user[2 * w] = float_to_word<DType::f32>(half_to_float<DType::bf16>(words[w] & 0xffffU), 0);
+        user[2 * w + 1] = float_to_word<DType::f32>(half_to_float<DType::bf16>(words[w] >> 16), 0);
       }
+      store_user(unit, user);
+    } else {
+      store_user(unit, words);
     }
+  }
+
+  /// Of a sum that doesn't travel on: rounded to the user's type only.
+  ARTUNE_BOTH void store(std::uint64_t unit, const Sum<F, Words>& sum) const {
+    std::uint32_t user[kUserWords];
+    if constexpr (F == Form::f32_over_bf16) {
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+      for (int w = 0; w < kUserWords; ++w) user[w] = float_to_word<DType::f32>(sum.lane[w], 0);
+    } else {
+      sum.round_to(user);
+    }
+    store_user(unit, user);
   }
 
   ARTUNE_BOTH void store_nan(std::uint64_t unit) const {
-    std::uint32_t words[Words];
-    for (int w = 0; w < Words; ++w) words[w] = kNanWord<D>;
-    store(unit, words);
-  }
-
-  /// Plain accesses of a whole unit in slab memory: ordered by flags, not by themselves.
-  static ARTUNE_BOTH void load_unit(const char* from, std::uint32_t (&words)[Words]) {
-#if defined(__CUDA_ARCH__)
-    if constexpr (Words == 4) {
-      const uint4 v = *reinterpret_cast<const uint4*>(from);
-      words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
-    } else {
-      const uint2 v = *reinterpret_cast<const uint2*>(from);
-      words[0] = v.x, words[1] = v.y;
-    }
-#else
-    std::memcpy(words, from, sizeof words);
-#endif
-  }
-
-  static ARTUNE_BOTH void store_unit(char* to, const std::uint32_t (&words)[Words]) {
-#if defined(__CUDA_ARCH__)
-    if constexpr (Words == 4) {
-      *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
-    } else {
-      *reinterpret_cast<uint2*>(to) = make_uint2(words[0], words[1]);
-    }
-#else
-    std::memcpy(to, words, sizeof words);
-#endif
+    std::uint32_t user[kUserWords];
+    for (int w = 0; w < kUserWords; ++w) user[w] = kNanWord<kUser>;
+    store_user(unit, user);
   }
 
  private:
+  ARTUNE_BOTH void load_user(std::uint64_t unit, std::uint32_t (&words)[kUserWords]) const {
+    const std::uint64_t at = unit * kUnitBytes;
+    if (__builtin_expect(static_cast<long>(aligned_ && at + kUnitBytes <= bytes_), 1L) != 0) {
+      constexpr int kVector = kUserWords < 4 ? kUserWords : 4;
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+      for (int w = 0; w < kUserWords; w += kVector) {
+        std::uint32_t vector[kVector];
+        load_plain(base_ + at + 4 * w, vector);
+        for (int v = 0; v < kVector; ++v) words[w + v] = vector[v];
+      }
+      return;
+    }
+    const UserWords<kUserWords> ragged = load_ragged<kUser, kUserWords>(base_ + at, at < bytes_ ? bytes_ - at : 0);
+    for (int w = 0; w < kUserWords; ++w) words[w] = ragged.word[w];
+  }
+
+  ARTUNE_BOTH void store_user(std::uint64_t unit, const std::uint32_t (&words)[kUserWords]) const {
+    const std::uint64_t at = unit * kUnitBytes;
+    if (__builtin_expect(static_cast<long>(aligned_ && at + kUnitBytes <= bytes_), 1L) != 0) {
+      constexpr int kVector = kUserWords < 4 ? kUserWords : 4;
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+      for (int w = 0; w < kUserWords; w += kVector) {
+        std::uint32_t vector[kVector];
+        for (int v = 0; v < kVector; ++v) vector[v] = words[w + v];
+        store_plain(base_ + at + 4 * w, vector);
+      }
+      return;
+    }
+    UserWords<kUserWords> ragged;
+    for (int w = 0; w < kUserWords; ++w) ragged.word[w] = words[w];
+    store_ragged<kUser, kUserWords>(base_ + at, at < bytes_ ? bytes_ - at : 0, ragged);
+  }
+
   char* base_;
   std::uint64_t bytes_;
   bool aligned_;
+};
+
+/// What a block of a failed call leaves: NaN in the whole output, not only in its own part. Other blocks and ranks may
+/// have failed elsewhere, and the parts are cut otherwise in every protocol; this is right whatever they did. A block
+/// that does succeed may still store right sums over it.
+template <Form F>
+ARTUNE_BOTH void fill_with_nan(void* output_, std::uint64_t count, const Lane& lane) {
+  const UserBuffer<F, 4> output(output_, count);
+  for (std::uint64_t unit = lane.thread; unit < output.units(); unit += lane.threads) output.store_nan(unit);
+}
+
+/// Which units of a message belong to which rank in the protocols with two steps: consecutive, as equal as can be, some
+/// empty when there are fewer units than ranks.
+struct Shards {
+  std::uint64_t units, each;
+
+  ARTUNE_BOTH Shards(std::uint64_t units_, int ranks) : units(units_), each((units_ + ranks - 1) / ranks) {}
+  ARTUNE_BOTH std::uint64_t begin(int owner) const { return clamp(each * owner); }
+  ARTUNE_BOTH std::uint64_t size(int owner) const { return clamp(each * (owner + 1)) - begin(owner); }
+
+ private:
+  ARTUNE_BOTH std::uint64_t clamp(std::uint64_t unit) const { return unit < units ? unit : units; }
 };
 
 }  // namespace artune

@@ -15,6 +15,9 @@
 // Reuse. r overwrites p's receive area only after free[p -> r] of the call before, which p stores after its last read.
 // A flag steps by one per call and its reader waits for every step, so it is never more than one step ahead.
 //
+// ce/ring runs over the same signals with neighbours only (a null flag is nobody's): pieces of the message travel N - 1
+// steps to be summed on the way (RingPiece) and N - 1 more to be handed out, each step into a place of its own.
+//
 // What would break this: storing arrived from a stream that isn't ordered after the copy; advancing the epoch before
 // the free flags are out; a second communicator on the same board.
 #pragma once
@@ -33,6 +36,15 @@ struct ExchangeArguments {
   char* arrived_out[kMaxRanks];         ///< base of the chunk flags of this rank for peer p
   const char* arrived_in[kMaxRanks];    ///< base of peer p's chunk flags for this rank
   Bounds bounds;
+};
+
+/// One piece of a ring step: `count` elements.
+struct RingPiece {
+  const void* input;      ///< this rank's elements of the piece
+  const void* arrived;    ///< what the neighbour sent: a partial sum, or the result
+  void* sum;              ///< where the new partial sum goes, for the next step's copy
+  void* output;           ///< the piece in the output; null while the sum isn't complete
+  std::uint64_t count;
 };
 
 /// One chunk to reduce. `contribution[p]`: where peer p's elements lie; [rank] unused, the input is taken.
@@ -55,7 +67,7 @@ ARTUNE_BOTH const std::uint64_t* flag_at(const char* base, std::uint32_t index) 
 ARTUNE_BOTH bool wait_free(const ExchangeArguments& arguments, const Lane& lane, std::uint64_t epoch) {
   bool alive = true;
   for (std::uint32_t p = lane.thread; p < static_cast<std::uint32_t>(arguments.ranks); p += lane.threads) {
-    if (static_cast<int>(p) == arguments.rank || !alive) continue;
+    if (static_cast<int>(p) == arguments.rank || arguments.free_in[p] == nullptr || !alive) continue;
     alive = wait_flag(flag_at(arguments.free_in[p], 0), epoch, arguments.bounds, arguments.rank, static_cast<int>(p), lane.block);
   }
   return alive;
@@ -64,7 +76,8 @@ ARTUNE_BOTH bool wait_free(const ExchangeArguments& arguments, const Lane& lane,
 /// Lane p tells peer p that chunk `chunk` is there.
 ARTUNE_BOTH void tell_arrived(const ExchangeArguments& arguments, const Lane& lane, std::uint64_t epoch, std::uint32_t chunk) {
   for (std::uint32_t p = lane.thread; p < static_cast<std::uint32_t>(arguments.ranks); p += lane.threads) {
-    if (static_cast<int>(p) != arguments.rank) store_release(flag_at(arguments.arrived_out[p], chunk), epoch + 1);
+    if (static_cast<int>(p) == arguments.rank || arguments.arrived_out[p] == nullptr) continue;
+    store_release(flag_at(arguments.arrived_out[p], chunk), epoch + 1);
   }
 }
 
@@ -72,7 +85,7 @@ ARTUNE_BOTH void tell_arrived(const ExchangeArguments& arguments, const Lane& la
 ARTUNE_BOTH bool wait_arrived(const ExchangeArguments& arguments, const Lane& lane, std::uint64_t epoch, std::uint32_t chunk) {
   bool alive = true;
   for (std::uint32_t p = lane.thread; p < static_cast<std::uint32_t>(arguments.ranks); p += lane.threads) {
-    if (static_cast<int>(p) == arguments.rank || !alive) continue;
+    if (static_cast<int>(p) == arguments.rank || arguments.arrived_in[p] == nullptr || !alive) continue;
     alive = wait_flag(flag_at(arguments.arrived_in[p], chunk), epoch + 1, arguments.bounds, arguments.rank, static_cast<int>(p), lane.block);
   }
   return alive;
@@ -81,21 +94,22 @@ ARTUNE_BOTH bool wait_arrived(const ExchangeArguments& arguments, const Lane& la
 /// Tells every peer that its contribution has been consumed. By one block, after all blocks have read.
 ARTUNE_BOTH void tell_free(const ExchangeArguments& arguments, const Lane& lane, std::uint64_t epoch) {
   for (std::uint32_t p = lane.thread; p < static_cast<std::uint32_t>(arguments.ranks); p += lane.threads) {
-    if (static_cast<int>(p) != arguments.rank) store_release(flag_at(arguments.free_out[p], 0), epoch + 1);
+    if (static_cast<int>(p) == arguments.rank || arguments.free_out[p] == nullptr) continue;
+    store_release(flag_at(arguments.free_out[p], 0), epoch + 1);
   }
 }
 
 /// Sums a chunk in rank order. Not alive: NaN.
-template <DType D>
+template <Form F>
 ARTUNE_BOTH void reduce_chunk(const ExchangeArguments& arguments, const ChunkArguments& chunk, const Lane& lane, bool alive) {
-  const UserBuffer<D, 4> input(chunk.input, chunk.count);
-  const UserBuffer<D, 4> output(chunk.output, chunk.count);
+  const UserBuffer<F, 4> input(chunk.input, chunk.count);
+  const UserBuffer<F, 4> output(chunk.output, chunk.count);
   for (std::uint64_t unit = lane.first(); unit < input.units(); unit += lane.stride()) {
     if (!alive) {
       output.store_nan(unit);
       continue;
     }
-    Sum<D, 4> sum;
+    Sum<F, 4> sum;
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
@@ -105,12 +119,47 @@ ARTUNE_BOTH void reduce_chunk(const ExchangeArguments& arguments, const ChunkArg
       if (p == arguments.rank) {
         input.load(unit, words);
       } else {
-        UserBuffer<D, 4>(chunk.contribution[p], chunk.count).load(unit, words);
+        UserBuffer<F, 4>(chunk.contribution[p], chunk.count).load(unit, words);
       }
       sum.add(words);
     }
+    output.store(unit, sum);
+  }
+}
+
+/// Numerics class ring: a piece's sum goes round from the rank after its owner's, rounded to the dtype at every step; all
+/// ranks get the owner's copy. Not alive: NaN.
+template <Form F>
+ARTUNE_BOTH void ring_add(const RingPiece& piece, const Lane& lane, bool alive) {
+  const UserBuffer<F, 4> input(piece.input, piece.count), arrived(piece.arrived, piece.count), sum_to(piece.sum, piece.count);
+  const UserBuffer<F, 4> output(piece.output, piece.count);
+  for (std::uint64_t unit = lane.first(); unit < input.units(); unit += lane.stride()) {
+    if (!alive) {
+      if (piece.output != nullptr) output.store_nan(unit);
+      continue;
+    }
     std::uint32_t words[4];
+    Sum<F, 4> sum;
+    arrived.load(unit, words);
+    sum.add(words);
+    input.load(unit, words);
+    sum.add(words);
     sum.round_to(words);
+    sum_to.store(unit, words);
+    if (piece.output != nullptr) output.store(unit, words);
+  }
+}
+
+template <Form F>
+ARTUNE_BOTH void ring_take(const RingPiece& piece, const Lane& lane, bool alive) {
+  const UserBuffer<F, 4> arrived(piece.arrived, piece.count), output(piece.output, piece.count);
+  for (std::uint64_t unit = lane.first(); unit < output.units(); unit += lane.stride()) {
+    if (!alive) {
+      output.store_nan(unit);
+      continue;
+    }
+    std::uint32_t words[4];
+    arrived.load(unit, words);
     output.store(unit, words);
   }
 }

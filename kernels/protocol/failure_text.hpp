@@ -10,6 +10,15 @@ namespace artune {
 
 /// "rank 1 waited for rank 0 and gave up (block 3: expected 17, saw 15)"
 inline std::string describe_failure(const FailureReport& report) {
+  if (report.cause == kOverlap) {
+    return "two calls of rank " + std::to_string(report.rank) + " ran at once (call " + std::to_string(report.expected) +
+           "): a graph replay beside an eager call or another replay; order them by an event";
+  }
+  if (report.cause == kDisagree) {
+    return "rank " + std::to_string(report.rank) + " and rank " + std::to_string(report.peer) +
+           " called with different counts, types or candidates (signatures " + std::to_string(report.expected) + " and " +
+           std::to_string(report.seen) + ")";
+  }
   const char* how = report.cause == kTimedOut ? " and gave up" : " when the group was aborted";
   return "rank " + std::to_string(report.rank) + " waited for rank " + std::to_string(report.peer) + how + " (block " +
          std::to_string(report.block) + ": expected " + std::to_string(report.expected) + ", saw " + std::to_string(report.seen) + ")";
@@ -23,7 +32,7 @@ const FailureReport* first_cause(int ranks, const ReportAt& report_at, const Pre
   for (int rank = 0; rank < ranks; ++rank) {
     const FailureReport* report = report_at(rank);
     if (!present(*report)) continue;
-    if (found == nullptr || (found->cause != kTimedOut && report->cause == kTimedOut)) found = report;
+    if (found == nullptr || (found->cause == kAborted && report->cause != kAborted)) found = report;
   }
   return found;
 }

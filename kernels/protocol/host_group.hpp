@@ -28,12 +28,13 @@ class HostGroup {
   ~HostGroup();
 
   /// inputs[r] and outputs[r]: `count` elements of `dtype` each, element-aligned; outputs[r] == inputs[r] is in place.
-  /// Epochs go on from call to call. Every candidate of the menu but `nccl` (Reason::unavailable).
+  /// Epochs go on from call to call. Every candidate of the menu but `nccl` and what these ranks can't have
+  /// (Reason::unavailable). `lossy_wire`: f32 travels as bf16.
   /// Reason::hang with rank, peer, block, expected and seen when a rank waits longer than `timeout`.
   Status all_reduce(CandidateId candidate, const Geometry& geometry, DType dtype, const std::vector<const void*>& inputs,
-                    const std::vector<void*>& outputs, std::size_t count);
+                    const std::vector<void*>& outputs, std::size_t count, bool lossy_wire = false);
 
-  /// For tests of the wrap: the one-shot families go on from this epoch. Only before the first call.
+  /// For tests of the wraps: all families go on from this epoch. Only before the first call.
   void start_at_epoch(std::uint64_t epoch);
 
   /// For tests of bounded waiting: this rank doesn't take part from now on.

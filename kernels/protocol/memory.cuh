@@ -8,22 +8,27 @@
 //            PTX model (the whole 128 bits are not), so every word carries its own tag and needs no fence.
 //   flag     64-bit word: stored with release, polled with acquire, at system scope. Plain stores before the
 //            release (by the block: a barrier stands between) are visible after the acquire that saw it.
+//   plain    payload that flags order: never polled, never looked at before its flag.
 //   No read-modify-write ever leaves the device: PCIe peers have no atomics. Tickets are device-local.
-//   On the CPU only acquire and release operations are used, no fences: ThreadSanitizer doesn't model fences.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#if !defined(__CUDA_ARCH__)
-#include <atomic>
-#include <chrono>
+// What a "host" access is: std::atomic_ref on CPU threads; tests put a model of a weak memory in its place.
+#if defined(ARTUNE_MODEL_MEMORY)
+#include ARTUNE_MODEL_MEMORY
+#elif !defined(__CUDA_ARCH__)
+#include "protocol/host_memory.hpp"
 #endif
 
 #if defined(__CUDACC__)
 #define ARTUNE_BOTH __host__ __device__ __forceinline__
+/// What a call that goes well never runs: out of the way of the instructions that it does run.
+#define ARTUNE_BOTH_RARE inline __host__ __device__ __noinline__
 #else
 #define ARTUNE_BOTH inline
+#define ARTUNE_BOTH_RARE inline
 #endif
 
 namespace artune {
@@ -37,8 +42,8 @@ ARTUNE_BOTH void store_packet(void* to, Packet packet) {
   asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(to), "l"(packet.low), "l"(packet.high) : "memory");
 #else
   auto* words = static_cast<std::uint64_t*>(to);
-  std::atomic_ref(words[0]).store(packet.low, std::memory_order_relaxed);
-  std::atomic_ref(words[1]).store(packet.high, std::memory_order_relaxed);
+  host::store(words, packet.low, host::relaxed);
+  host::store(words + 1, packet.high, host::relaxed);
 #endif
 }
 
@@ -47,18 +52,45 @@ ARTUNE_BOTH Packet load_packet(const void* from) {
 #if defined(__CUDA_ARCH__)
   asm volatile("ld.relaxed.sys.global.v2.b64 {%0, %1}, [%2];" : "=l"(packet.low), "=l"(packet.high) : "l"(from) : "memory");
 #else
-  auto* words = static_cast<std::uint64_t*>(const_cast<void*>(from));
-  packet.low = std::atomic_ref(words[0]).load(std::memory_order_relaxed);
-  packet.high = std::atomic_ref(words[1]).load(std::memory_order_relaxed);
+  const auto* words = static_cast<const std::uint64_t*>(from);
+  packet.low = host::load(words, host::relaxed);
+  packet.high = host::load(words + 1, host::relaxed);
 #endif
   return packet;
+}
+
+/// Four 32-bit words, each atomic by itself; a link may deliver them one by one.
+struct Quad {
+  std::uint32_t word[4];
+};
+
+ARTUNE_BOTH void store_quad(void* to, const std::uint32_t (&words)[4]) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("st.relaxed.sys.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+               : "memory");
+#else
+  for (int w = 0; w < 4; ++w) host::store(static_cast<std::uint32_t*>(to) + w, words[w], host::relaxed);
+#endif
+}
+
+ARTUNE_BOTH Quad load_quad(const void* from) {
+  Quad quad;
+#if defined(__CUDA_ARCH__)
+  asm volatile("ld.relaxed.sys.global.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(quad.word[0]), "=r"(quad.word[1]), "=r"(quad.word[2]), "=r"(quad.word[3])
+               : "l"(from)
+               : "memory");
+#else
+  for (int w = 0; w < 4; ++w) quad.word[w] = host::load(static_cast<const std::uint32_t*>(from) + w, host::relaxed);
+#endif
+  return quad;
 }
 
 ARTUNE_BOTH void store_release(std::uint64_t* to, std::uint64_t value) {
 #if defined(__CUDA_ARCH__)
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
 #else
-  std::atomic_ref(*to).store(value, std::memory_order_release);
+  host::store(to, value, host::release);
 #endif
 }
 
@@ -68,7 +100,38 @@ ARTUNE_BOTH std::uint64_t load_acquire(const std::uint64_t* from) {
   asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
   return value;
 #else
-  return std::atomic_ref(*const_cast<std::uint64_t*>(from)).load(std::memory_order_acquire);
+  return host::load(from, host::acquire);
+#endif
+}
+
+/// Payload of one unit (8 or 16 bytes). Ordered by flags, not by itself.
+template <int Words>
+ARTUNE_BOTH void load_plain(const char* from, std::uint32_t (&words)[Words]) {
+  static_assert(Words == 2 || Words == 4);
+#if defined(__CUDA_ARCH__)
+  if constexpr (Words == 4) {
+    const uint4 v = *reinterpret_cast<const uint4*>(from);
+    words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+  } else {
+    const uint2 v = *reinterpret_cast<const uint2*>(from);
+    words[0] = v.x, words[1] = v.y;
+  }
+#else
+  host::copy_from(words, from, sizeof words);
+#endif
+}
+
+template <int Words>
+ARTUNE_BOTH void store_plain(char* to, const std::uint32_t (&words)[Words]) {
+  static_assert(Words == 2 || Words == 4);
+#if defined(__CUDA_ARCH__)
+  if constexpr (Words == 4) {
+    *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+  } else {
+    *reinterpret_cast<uint2*>(to) = make_uint2(words[0], words[1]);
+  }
+#else
+  host::copy_to(to, words, sizeof words);
 #endif
 }
 
@@ -79,7 +142,7 @@ ARTUNE_BOTH std::uint32_t load_word(const std::uint32_t* from) {
   asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
   return value;
 #else
-  return std::atomic_ref(*const_cast<std::uint32_t*>(from)).load(std::memory_order_relaxed);
+  return host::load(from, host::relaxed);
 #endif
 }
 
@@ -87,7 +150,7 @@ ARTUNE_BOTH void store_word(std::uint32_t* to, std::uint32_t value) {
 #if defined(__CUDA_ARCH__)
   asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
 #else
-  std::atomic_ref(*to).store(value, std::memory_order_relaxed);
+  host::store(to, value, host::relaxed);
 #endif
 }
 
@@ -98,66 +161,114 @@ ARTUNE_BOTH bool claim(std::uint32_t* word) {
   asm volatile("atom.relaxed.gpu.global.cas.b32 %0, [%1], 0, 1;" : "=r"(before) : "l"(word) : "memory");
   return before == 0;
 #else
-  std::uint32_t expected = 0;
-  return std::atomic_ref(*word).compare_exchange_strong(expected, 1, std::memory_order_relaxed);
+  return host::compare_exchange(word, std::uint32_t{0}, std::uint32_t{1}) == 0;
 #endif
 }
 
-/// Device-local ticket: true for the last of `holders` callers, which also finds it reset for the next launch.
-/// Acquire-release: what every earlier holder did before is visible to the last.
-ARTUNE_BOTH bool last_of(std::uint32_t* ticket, std::uint32_t holders) {
+/// Device-local ticket: the number of earlier callers of this launch. The last of `holders` (see is_last()) finds it
+/// reset for the next launch. Acquire-release: what every earlier holder did before is visible to the last.
+ARTUNE_BOTH std::uint32_t take_ticket(std::uint32_t* ticket, std::uint32_t holders) {
 #if defined(__CUDA_ARCH__)
   std::uint32_t before;
   asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(ticket), "r"(holders - 1) : "memory");
-  return before == holders - 1;
+  return before;
 #else
-  const bool last = std::atomic_ref(*ticket).fetch_add(1, std::memory_order_acq_rel) == holders - 1;
-  if (last) std::atomic_ref(*ticket).store(0, std::memory_order_relaxed);
-  return last;
+  const std::uint32_t before = host::fetch_add(ticket, 1U);
+  if (before == holders - 1) host::store(ticket, 0U, host::relaxed);
+  return before;
 #endif
 }
 
-/// As last_of(), ordering nothing: for callers whose earlier accesses have completed by themselves. On the GPU a release
-/// here would wait for every store of the thread to arrive, half a microsecond of a two-microsecond call.
-ARTUNE_BOTH bool last_of_unordered(std::uint32_t* ticket, std::uint32_t holders) {
+/// As take_ticket(), ordering nothing: for callers whose earlier accesses have completed by themselves. On the GPU a
+/// release here would wait for every store of the thread to arrive, half a microsecond of a two-microsecond call. The
+/// answer isn't waited for either: look at it late.
+ARTUNE_BOTH std::uint32_t take_ticket_unordered(std::uint32_t* ticket, std::uint32_t holders) {
 #if defined(__CUDA_ARCH__)
-  if (holders == 1) return true;
+  if (holders == 1) return 0;
   std::uint32_t before;
   asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(ticket), "r"(holders - 1) : "memory");
-  return before == holders - 1;
+  return before;
 #else
-  return last_of(ticket, holders);
+  return take_ticket(ticket, holders);
+#endif
+}
+
+ARTUNE_BOTH bool is_last(std::uint32_t before, std::uint32_t holders) { return before == holders - 1; }
+
+/// Of one rank and family, in its device's memory. The epoch is the number of launches that have ended; every thread
+/// reads it at entry.
+struct alignas(32) Control {
+  std::uint64_t epoch;
+  std::uint32_t error;     ///< sticky: set once, later launches leave at entry
+  std::uint32_t ticket;    ///< device-local, see take_ticket()
+  std::uint64_t units;     ///< that the launch before moved: what protocol/sentinel.cuh has to clear
+  std::uint32_t turn;      ///< epoch modulo 3, kept apart because 2^64 isn't a multiple of 3
+  std::uint32_t unused;
+};
+
+/// 0, in a way that the compiler can't know to be the same in all threads. It would move what all threads read alike into
+/// uniform registers, and wait for the load right there, with the loads of the message not yet under way.
+ARTUNE_BOTH std::uint32_t opaque_zero() {
+#if defined(__CUDA_ARCH__)
+  std::uint32_t zero;
+  asm volatile("{ .reg .u32 own, lower; mov.u32 own, %%lanemask_eq; mov.u32 lower, %%lanemask_lt; and.b32 %0, own, lower; }" : "=r"(zero));
+  return zero;
+#else
+  return 0;
 #endif
 }
 
 /// The epoch and the sticky error of a control block, in one access on the GPU.
-struct EpochAndError {
+struct Entry {
   std::uint64_t epoch;
   std::uint32_t error;
 };
 
-struct alignas(16) Control {
-  std::uint64_t epoch;   ///< number of launches that have ended; read at entry by every thread
-  std::uint32_t error;   ///< sticky: set once, later launches leave at entry
-  std::uint32_t ticket;  ///< device-local, see last_of()
-};
-
-ARTUNE_BOTH EpochAndError load_entry(const Control* control) {
+ARTUNE_BOTH Entry load_entry(const Control* control) {
 #if defined(__CUDA_ARCH__)
   std::uint64_t epoch, rest;
   asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(epoch), "=l"(rest) : "l"(control) : "memory");
-  return {epoch, static_cast<std::uint32_t>(rest)};
+  return {epoch ^ opaque_zero() * 0x100000001ULL, static_cast<std::uint32_t>(rest)};
 #else
-  auto* words = const_cast<Control*>(control);
-  return {std::atomic_ref(words->epoch).load(std::memory_order_relaxed), std::atomic_ref(words->error).load(std::memory_order_relaxed)};
+  return {host::load(&control->epoch, host::relaxed), host::load(&control->error, host::relaxed)};
 #endif
 }
 
-ARTUNE_BOTH void store_epoch(Control* control, std::uint64_t epoch) {
+/// What else the launch before left.
+struct Before {
+  std::uint64_t units;
+  std::uint32_t turn;
+};
+
+ARTUNE_BOTH Before load_before(const Control* control) {
 #if defined(__CUDA_ARCH__)
-  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(&control->epoch), "l"(epoch) : "memory");
+  std::uint64_t units, rest;
+  asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(units), "=l"(rest) : "l"(&control->units) : "memory");
+  return {units, static_cast<std::uint32_t>(rest)};
 #else
-  std::atomic_ref(control->epoch).store(epoch, std::memory_order_relaxed);
+  return {host::load(&control->units, host::relaxed), host::load(&control->turn, host::relaxed)};
+#endif
+}
+
+ARTUNE_BOTH void store_before(Control* control, Before before) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(&control->units), "l"(before.units), "l"(std::uint64_t{before.turn})
+               : "memory");
+#else
+  host::store(&control->units, before.units, host::relaxed);
+  host::store(&control->turn, before.turn, host::relaxed);
+#endif
+}
+
+/// Steps the epoch that this launch read at entry, if it still stands there, and returns what stood: another value means
+/// that another launch of the family ran beside this one. The answer isn't waited for: look at it late.
+ARTUNE_BOTH std::uint64_t step_epoch(Control* control, std::uint64_t epoch) {
+#if defined(__CUDA_ARCH__)
+  std::uint64_t before;
+  asm volatile("atom.relaxed.gpu.global.cas.b64 %0, [%1], %2, %3;" : "=l"(before) : "l"(&control->epoch), "l"(epoch), "l"(epoch + 1) : "memory");
+  return before;
+#else
+  return host::compare_exchange(&control->epoch, epoch, epoch + 1);
 #endif
 }
 
@@ -175,7 +286,7 @@ ARTUNE_BOTH std::uint64_t now_ns() {
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
   return now;
 #else
-  return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
+  return host::now_ns();
 #endif
 }
 

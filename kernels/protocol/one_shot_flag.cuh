@@ -1,22 +1,26 @@
 // SPDX-FileCopyrightText: the ar-tune authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// One-shot all-reduce, flag protocol: plain vector stores, then one flag per block and writer.
+// One-shot all-reduce with flags: plain vector stores, then one flag per block and reader. By its addresses one text is
+// p2p/one-shot/flag (push), p2p/one-shot/pull (stage in the own slab, announce, read the peers' slabs) and
+// host/one-shot/flag (stage once in host memory that all read).
 //
 // Protocol. Call number `epoch` uses slot epoch % 2. Block b owns the 16-byte units u with (u / threads) % blocks == b;
-// launches of one call have the same grid on all ranks. The block stores its units into every peer's receive area (or
-// once into its own area that the peers read), all its threads meet at a barrier, and one thread per destination stores
-// flag[b] = epoch + 1 with release at system scope: barrier and release together order all of the block's stores before
-// the flag. The receiving block polls flag[b] of every peer with acquire, meets at a barrier and reads the payload. A
-// flag is consumed only together with data that its own writer stored before it into the same memory, so no evidence
-// ever crosses two links.
+// launches of one call have the same grid on all ranks. The block stores its units where `data` says, all its threads meet
+// at a barrier, and one thread per reader stores flag[b] = epoch + 1 with release at system scope: barrier and release
+// together order all of the block's stores before the flag. The receiving block polls flag[b] of every peer with acquire,
+// meets at a barrier and reads the payload. The flag's writer is the payload's writer and placed it after the payload, so
+// no evidence is passed on by a third rank. Pushed, flag and payload lie in one allocation; pulled, the flag goes to the
+// reader (who would otherwise poll across the link) and the payload stays with its writer, where the release has put it
+// before the flag could leave.
 //
-// Slot reuse. As in one_shot_ll.cuh: call k overwrites what was read in call k - 2; a rank's call k - 1 ended only after
-// block 0 (which always has a unit) saw every peer's flag of call k - 1, and a peer stores that after its call k - 2 has
-// ended. In one slot a flag therefore steps from epoch - 1 to epoch + 1: never further, and never back.
+// Slot reuse. Call k + 2 overwrites what was read in call k; a rank's call k + 1 ended only after block 0 saw every peer's
+// flag of call k + 1 (all blocks raise flags, with or without units), and a peer stores that after its call k has ended,
+// reads included. In one slot a flag steps from epoch - 1 to epoch + 1: never further, and never back; the flag of a block
+// that a smaller grid left out is older still, and so is not taken for either.
 //
-// What would break this: relaxed flag stores; a flag in another allocation than its payload; grids that differ between
-// ranks; an epoch per block (blocks that sit out a call would fall behind).
+// What would break this: relaxed flag stores; grids that differ between ranks; an epoch per block (blocks that sit out a
+// call would fall behind).
 #pragma once
 
 #include "protocol/elements.cuh"
@@ -26,46 +30,57 @@
 namespace artune {
 
 inline constexpr std::uint64_t kVectorBytes = 16;
+inline constexpr int kVectorWords = 4;
+
+/// The flag of this block in the slot of call `epoch`.
+ARTUNE_BOTH std::uint64_t block_flag_at(std::uint64_t epoch, const Lane& lane) {
+  return epoch % kSlots * kFlagsBytes + lane.block * kFlagStrideBytes;
+}
+
+ARTUNE_BOTH std::uint64_t* flag_in(char* area, std::uint64_t at) { return reinterpret_cast<std::uint64_t*>(area + at); }
+ARTUNE_BOTH const std::uint64_t* flag_in(const char* area, std::uint64_t at) { return reinterpret_cast<const std::uint64_t*>(area + at); }
+
+/// Lane p waits for this block's flag of rank p. False: failed.
+ARTUNE_BOTH bool wait_flags(const Area (&flags)[kMaxRanks], std::uint64_t at, std::uint64_t expected, int rank, int ranks, const Lane& lane,
+                            const Bounds& bounds) {
+  bool alive = true;
+  for (std::uint32_t p = lane.thread; p < static_cast<std::uint32_t>(ranks); p += lane.threads) {
+    if (static_cast<int>(p) == rank || !alive) continue;
+    alive = wait_flag(flag_in(flags[p].receive, at), expected, bounds, rank, static_cast<int>(p), lane.block);
+  }
+  return alive;
+}
 
 /// Stores this lane's units and, after the barrier, the block's flags.
-template <DType D>
+template <Form F>
 ARTUNE_BOTH void flag_send(const OneShotArguments& arguments, const Lane& lane, std::uint64_t epoch) {
-  const UserBuffer<D, 4> input(arguments.input, arguments.count);
+  const UserBuffer<F, kVectorWords> input(arguments.input, arguments.count);
   const std::uint64_t slot = epoch % kSlots * arguments.slot_bytes;
 #if defined(__CUDA_ARCH__)
 #pragma unroll 4
 #endif
   for (std::uint64_t unit = lane.first(); unit < input.units(); unit += lane.stride()) {
-    std::uint32_t words[4];
+    std::uint32_t words[kVectorWords];
     input.load(unit, words);
-    for (int s = 0; s < arguments.sends; ++s) input.store_unit(arguments.area[s].send + slot + unit * kVectorBytes, words);
+    for (int s = 0; s < arguments.sends; ++s) store_plain(arguments.data[s].send + slot + unit * kVectorBytes, words);
   }
   block_barrier();
-  for (std::uint32_t s = lane.thread; s < static_cast<std::uint32_t>(arguments.sends); s += lane.threads) {
-    char* flag = arguments.area[s].send + slot + arguments.flags_offset + lane.block * kFlagStrideBytes;
-    store_release(reinterpret_cast<std::uint64_t*>(flag), epoch + 1);
+  for (std::uint32_t s = lane.thread; s < static_cast<std::uint32_t>(arguments.flag_sends); s += lane.threads) {
+    store_release(flag_in(arguments.flags[s].send, block_flag_at(epoch, lane)), epoch + 1);
   }
 }
 
-/// Polls the flags that this lane is responsible for (lane p waits for rank p). False: failed.
+/// Lane p waits for rank p. False: failed.
 ARTUNE_BOTH bool flag_wait(const OneShotArguments& arguments, const Lane& lane, std::uint64_t epoch) {
-  const std::uint64_t slot = epoch % kSlots * arguments.slot_bytes;
-  bool alive = true;
-  for (std::uint32_t p = lane.thread; p < static_cast<std::uint32_t>(arguments.ranks); p += lane.threads) {
-    if (static_cast<int>(p) == arguments.rank || !alive) continue;
-    const char* flag = arguments.area[p].receive + slot + arguments.flags_offset + lane.block * kFlagStrideBytes;
-    alive = wait_flag(reinterpret_cast<const std::uint64_t*>(flag), epoch + 1, arguments.bounds, arguments.rank, static_cast<int>(p),
-                      lane.block);
-  }
-  return alive;
+  return wait_flags(arguments.flags, block_flag_at(epoch, lane), epoch + 1, arguments.rank, arguments.ranks, lane, arguments.bounds);
 }
 
 /// Sums in rank order and stores; `alive` is the verdict of the whole block. Not alive: NaN.
-template <DType D, int N>
+template <Form F, int N>
 ARTUNE_BOTH void flag_reduce(const OneShotArguments& arguments, const Lane& lane, std::uint64_t epoch, bool alive) {
   const int ranks = N > 0 ? N : arguments.ranks;
-  const UserBuffer<D, 4> input(arguments.input, arguments.count);
-  const UserBuffer<D, 4> output(arguments.output, arguments.count);
+  const UserBuffer<F, kVectorWords> input(arguments.input, arguments.count);
+  const UserBuffer<F, kVectorWords> output(arguments.output, arguments.count);
   const std::uint64_t slot = epoch % kSlots * arguments.slot_bytes;
 #if defined(__CUDA_ARCH__)
 #pragma unroll 2
@@ -75,23 +90,21 @@ ARTUNE_BOTH void flag_reduce(const OneShotArguments& arguments, const Lane& lane
       output.store_nan(unit);
       continue;
     }
-    Sum<D, 4> sum;
+    Sum<F, kVectorWords> sum;
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
     for (int p = 0; p < (N > 0 ? N : kMaxRanks); ++p) {
       if (p >= ranks) continue;
-      std::uint32_t words[4];
+      std::uint32_t words[kVectorWords];
       if (p == arguments.rank) {
         input.load(unit, words);
       } else {
-        input.load_unit(arguments.area[p].receive + slot + unit * kVectorBytes, words);
+        load_plain(arguments.data[p].receive + slot + unit * kVectorBytes, words);
       }
       sum.add(words);
     }
-    std::uint32_t words[4];
-    sum.round_to(words);
-    output.store(unit, words);
+    output.store(unit, sum);
   }
 }
 

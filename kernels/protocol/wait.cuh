@@ -4,11 +4,12 @@
 // Bounded waiting. Every spin of every protocol goes through Patience, so none can outlive its bound.
 //
 // A poll that succeeds at once costs nothing here. After a miss the thread polls freely for kPollsPerLook polls between
-// looks at the clock; from 100 µs on, and then every millisecond, it looks at the sticky error of its own device, and
-// one thread per warp at the group's abort word in host memory. Whoever gives up first writes the report, sets the
-// sticky error (the rest of this rank's grid and its later launches leave) and the group's abort word (all other ranks
-// leave within a millisecond of their own looks). What would break this: a spin that doesn't call give_up(), or a
-// failure that is not followed by NaN in the output: a caller could take a stale sum for a result.
+// looks around: at the clock and, from 100 µs on, at the sticky error of its own device; every kLooksPerAbortLook looks
+// (about a millisecond on the GPU) one thread per warp looks at the group's abort word, in host memory. Whoever gives up
+// first writes the report, sets the sticky error (the rest of this rank's grid and its later launches leave) and the
+// group's abort word (all other ranks leave within a millisecond of their own looks). What would break this: a spin that
+// doesn't call give_up(), or a failure that is not followed by NaN in the output: a caller could take a stale sum for a
+// result.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +17,20 @@
 #include "protocol/arguments.hpp"
 #include "protocol/memory.cuh"
 
-#if !defined(__CUDA_ARCH__)
-#include <thread>
-#endif
-
 namespace artune {
 
 inline constexpr std::uint32_t kPollsPerLook = 64;
 inline constexpr std::uint64_t kFirstLookNs = 100'000;
-inline constexpr std::uint64_t kLookEveryNs = 1'000'000;
+inline constexpr std::uint32_t kLooksPerAbortLook = 32;
+inline constexpr std::uint64_t kGone = ~std::uint64_t{0};
 
 struct Patience {
   std::uint32_t polls = 0;
-  std::uint64_t started_ns = 0;
-  std::uint64_t next_look_ns = 0;
+  std::uint64_t started_ns = 0;   ///< 0 before the first look, kGone when the wait is over
 };
 
 /// First failure of this rank: who waited for whom, and what was there.
-ARTUNE_BOTH void record_failure(const Bounds& bounds, FailureCause cause, int rank, int peer, std::uint32_t block, std::uint64_t expected,
+ARTUNE_BOTH_RARE void record_failure(const Bounds& bounds, FailureCause cause, int rank, int peer, std::uint32_t block, std::uint64_t expected,
                                 std::uint64_t seen) {
   if (!claim(&bounds.control->error)) return;
   FailureReport* report = bounds.report;
@@ -47,45 +44,76 @@ ARTUNE_BOTH void record_failure(const Bounds& bounds, FailureCause cause, int ra
 #if defined(__CUDA_ARCH__)
   store_word(&report->present, 1);
 #else
-  std::atomic_ref(report->present).store(1, std::memory_order_release);
+  host::store(&report->present, 1U, host::release);
 #endif
   store_word(bounds.group_abort, 1);
+}
+
+/// The end of a launch's claim to the epoch: how the next launch gets to see the next one.
+///
+/// start() comes after a barrier that every thread of the block reaches only once its own load of the epoch has returned
+/// (it has branched on the error beside it): the last block's ticket says that all blocks have read. So the ticket needs no
+/// fence: a load that has returned can't see a later store. Both atomics' answers are looked at as late as can be: each
+/// takes as long as a peer's packet. By thread 0 of every block.
+struct EpochStep {
+  std::uint32_t ticket = 0;
+  std::uint64_t stood = 0;
+
+  ARTUNE_BOTH void start(Control* control, std::uint32_t blocks, std::uint64_t epoch) {
+    if (blocks == 1) {
+      stood = step_epoch(control, epoch);
+    } else {
+      ticket = take_ticket_unordered(&control->ticket, blocks);
+    }
+  }
+  ARTUNE_BOTH bool is_last_block(std::uint32_t blocks) const { return blocks == 1 || is_last(ticket, blocks); }
+  ARTUNE_BOTH void finish(Control* control, std::uint32_t blocks, std::uint64_t epoch, const Bounds& bounds, int rank) {
+    if (!is_last_block(blocks)) return;
+    if (blocks > 1) stood = step_epoch(control, epoch);
+    if (stood != epoch) record_failure(bounds, kOverlap, rank, rank, 0, epoch, stood);
+  }
+};
+
+/// The slow part of give_up(): when the wait started, or kGone. By value, so that Patience stays in registers.
+ARTUNE_BOTH_RARE std::uint64_t look_around(std::uint32_t polls, std::uint64_t started_ns, const Bounds& bounds, int rank, int peer,
+                                           std::uint32_t block, std::uint64_t expected, std::uint64_t seen) {
+#if !defined(__CUDA_ARCH__)
+  host::yield();
+#endif
+  const std::uint64_t now = now_ns();
+  if (started_ns == 0) return now;
+  if (now - started_ns < kFirstLookNs) return started_ns;
+  if (load_word(&bounds.control->error) != 0) return kGone;
+  if (polls / kPollsPerLook % kLooksPerAbortLook == 0 && elected() && load_word(bounds.group_abort) != 0) {
+    record_failure(bounds, kAborted, rank, peer, block, expected, seen);
+    return kGone;
+  }
+  if (bounds.timeout_ns != 0 && now - started_ns > bounds.timeout_ns) {
+    record_failure(bounds, kTimedOut, rank, peer, block, expected, seen);
+    return kGone;
+  }
+  return started_ns;
 }
 
 /// Called after a poll that missed. True: leave, the call has failed.
 ARTUNE_BOTH bool give_up(Patience& patience, const Bounds& bounds, int rank, int peer, std::uint32_t block, std::uint64_t expected,
                          std::uint64_t seen) {
+#if defined(ARTUNE_WITHOUT_SAFETY)
+  return false;  // what the bound costs is measured by leaving it out (tests/gpu/kernel_floor.cpp)
+#else
   if (++patience.polls % kPollsPerLook != 0) return false;
-#if !defined(__CUDA_ARCH__)
-  std::this_thread::yield();  // more ranks than cores: the one waited for may need this one
+  patience.started_ns = look_around(patience.polls, patience.started_ns, bounds, rank, peer, block, expected, seen);
+  return patience.started_ns == kGone;
 #endif
-  const std::uint64_t now = now_ns();
-  if (patience.started_ns == 0) {
-    patience.started_ns = now;
-    patience.next_look_ns = now + kFirstLookNs;
-    return false;
-  }
-  if (now < patience.next_look_ns) return false;
-  patience.next_look_ns = now + kLookEveryNs;
-  if (load_word(&bounds.control->error) != 0) return true;
-  if (elected() && load_word(bounds.group_abort) != 0) {
-    record_failure(bounds, kAborted, rank, peer, block, expected, seen);
-    return true;
-  }
-  if (bounds.timeout_ns != 0 && now - patience.started_ns > bounds.timeout_ns) {
-    record_failure(bounds, kTimedOut, rank, peer, block, expected, seen);
-    return true;
-  }
-  return false;
 }
 
-/// Polls a flag until it shows `expected`. A flag of the future (expected + 1) can't be taken for the past: accepted
-/// is only seen - expected <= 1 in 64-bit arithmetic, so neither a cleared flag nor one of 2^63 calls ago passes.
+/// Polls a flag until it shows `expected`: exactly that, since in every protocol a flag takes its next value only after all
+/// its readers have seen this one (each file says why). So no old value can pass, whatever its distance.
 ARTUNE_BOTH bool wait_flag(const std::uint64_t* flag, std::uint64_t expected, const Bounds& bounds, int rank, int peer,
                            std::uint32_t block) {
   Patience patience;
   std::uint64_t seen = load_acquire(flag);
-  while (seen - expected > 1) {
+  while (seen != expected) {
     if (give_up(patience, bounds, rank, peer, block, expected, seen)) return false;
     seen = load_acquire(flag);
   }

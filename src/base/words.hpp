@@ -33,7 +33,7 @@ enum class Regime : std::uint8_t { warm, cold };
 /// What carries the bytes.
 enum class Path : std::uint8_t { nccl, host, p2p, ce };
 /// Candidates of one class give identical bits for identical inputs.
-enum class Numerics : std::uint8_t { rank_order_fp32, nccl };
+enum class Numerics : std::uint8_t { rank_order_fp32, nccl, hierarchical_fp32, ring, wire_bf16_in, wire_bf16_in_out };
 
 template <typename Enum>
 struct WordTable;  // specialised below: `entries`, an array of {value, spelling}
@@ -77,8 +77,12 @@ struct WordTable<Path> {
 };
 template <>
 struct WordTable<Numerics> {
-  static constexpr std::array<Word<Numerics>, 2> entries{
-      {{Numerics::rank_order_fp32, "rank-order-fp32"}, {Numerics::nccl, "nccl"}}};
+  static constexpr std::array<Word<Numerics>, 6> entries{{{Numerics::rank_order_fp32, "rank-order-fp32"},
+                                                          {Numerics::nccl, "nccl"},
+                                                          {Numerics::hierarchical_fp32, "hierarchical-fp32"},
+                                                          {Numerics::ring, "ring"},
+                                                          {Numerics::wire_bf16_in, "wire-bf16-in"},
+                                                          {Numerics::wire_bf16_in_out, "wire-bf16-in-out"}}};
 };
 
 template <typename Enum>

@@ -24,7 +24,9 @@ constexpr std::string_view kTunedName = "tuned";
 constexpr double kBatchUs = 1000;
 constexpr int kMostCallsPerBatch = 50;
 constexpr int kFewestCallsPerBatch = 4;
+constexpr int kMostQueuedKernels = 800;  // see Group::kernels_per_call
 constexpr int kIsolatedCalls = 15;
+constexpr std::size_t kFamiliesBesideEachOther = 4;
 
 /// A duration to size batches by. Only its order of magnitude matters, so a fast machine's rates do for all.
 double rough_call_us(Path path, const Shape& shape) {
@@ -211,7 +213,9 @@ void GpuMachine::use_ranks(int ranks) {
   ranks_.reset();
   GroupOptions wanted;
   for (int rank = 0; rank < ranks; ++rank) wanted.devices.push_back(ordinal(options_.devices[rank / options_.ranks_per_gpu]));
-  wanted.max_memory_bytes = options_.max_memory_bytes;
+  // libartune shares its memory out among the few families that a profile uses; here all stand side by side, and each
+  // gets what it would get there.
+  wanted.max_memory_bytes = kFamiliesBesideEachOther * options_.max_memory_bytes;
   wanted.largest_message.fill(std::size_t{1} << 40);
   wanted.timeout_s = options_.timeout_s;
   wanted.nccl_file = options_.nccl_file;
@@ -273,10 +277,11 @@ void GpuMachine::issue(const Candidate& candidate, const Shape& shape, bool in_p
 #if ARTUNE_TEST_FAULTS
   if (fault_for(candidate, shape.bytes) == FaultKind::hang) --ranks;  // the last rank never comes
 #endif
-  group_->begin_layer(call);
+  std::vector<RankBuffers> buffers;
+  for (int rank = 0; rank < shape.ranks; ++rank) buffers.push_back({in_place ? ranks_->output(rank) : ranks_->input(rank), ranks_->output(rank)});
+  group_->begin_layer(call, buffers);
   for (int rank = 0; rank < ranks; ++rank) {
-    const void* input = in_place ? ranks_->output(rank) : ranks_->input(rank);
-    group_->enqueue(rank, call, input, ranks_->output(rank), shape.count(), shape.dtype, ranks_->stream(rank));
+    group_->enqueue(rank, call, buffers[rank].input, buffers[rank].output, shape.count(), shape.dtype, ranks_->stream(rank));
   }
   group_->end_layer(call);
 }
@@ -384,6 +389,10 @@ Timing GpuMachine::time(const Candidate& candidate, const Shape& shape, const Ti
   const double rough = rough_call_us(info == nullptr ? Path::nccl : info->path, shape);
   timing.batch = request.batch > 0 ? request.batch
                                    : std::clamp(static_cast<int>(kBatchUs / rough), kFewestCallsPerBatch, kMostCallsPerBatch);
+  if (info != nullptr) {
+    const int kernels = group_->kernels_per_call({info->id, candidate.geometry}, shape.bytes) * shape.ranks;
+    timing.batch = std::min(timing.batch, std::max(kMostQueuedKernels / kernels, 1));
+  }
   const auto graph_of = [&](int calls) -> const RankGraphs& {
     const Key key{candidate, shape, calls};
     auto found = graphs_.find(key);

@@ -152,7 +152,7 @@ std::string RigMachine::refusal_of(const CandidateInfo& info, const Shape& shape
   const std::vector<std::size_t> gpus = gpus_of(shape.ranks);
   if (gpus.empty()) return "the group has " + std::to_string(world_.devices.size()) + " GPUs, not " + std::to_string(shape.ranks);
   if (shape.load == Load::overlap) return "the model of rigs knows no load beside the reduction";
-  if (info.needs_peer_access) {
+  if (info.needs_peer_access()) {
     if (std::string why = peer_refusal(gpus); !why.empty()) return why;
   }
   return refusal(info, {.ranks = shape.ranks,
@@ -160,7 +160,8 @@ std::string RigMachine::refusal_of(const CandidateInfo& info, const Shape& shape
                         .multiprocessors = 1,
                         .bytes = shape.bytes,
                         .peer_access = true,
-                        .nccl = rig_.nccl.available});
+                        .nccl = rig_.nccl.available,
+                        .island_size = island_size_of(shape.ranks)});
 }
 
 std::vector<Offer> RigMachine::candidates(const Shape& shape) {
@@ -170,7 +171,8 @@ std::vector<Offer> RigMachine::candidates(const Shape& shape) {
                    .multiprocessors = 0,
                    .bytes = shape.bytes,
                    .peer_access = true,
-                   .nccl = rig_.nccl.available};
+                   .nccl = rig_.nccl.available,
+                   .island_size = island_size_of(shape.ranks)};
   for (const std::size_t gpu : gpus_of(shape.ranks)) {
     const int here = rig_.gpus[gpu].multiprocessors;
     facts.multiprocessors = facts.multiprocessors == 0 ? here : std::min(facts.multiprocessors, here);
@@ -201,7 +203,8 @@ Outcome RigMachine::admit(const Candidate& candidate, const Shape& shape) const 
                                           .multiprocessors = 1,
                                           .bytes = shape.bytes,
                                           .peer_access = access,
-                                          .nccl = rig_.nccl.available});
+                                          .nccl = rig_.nccl.available,
+                                          .island_size = island_size_of(shape.ranks)});
   return why.empty() ? Outcome{} : Outcome{OutcomeKind::unavailable, why};
 }
 
@@ -212,7 +215,7 @@ Verification RigMachine::verify(const Candidate& candidate, const Shape& shape) 
 
   std::optional<LostContribution> lost;
   const std::vector<std::size_t> gpus = gpus_of(shape.ranks);
-  for (std::size_t from = 0; info.needs_peer_access && from < gpus.size(); ++from) {
+  for (std::size_t from = 0; info.needs_peer_access() && from < gpus.size(); ++from) {
     for (std::size_t to = 0; to < gpus.size(); ++to) {
       const RigFault* fault = from == to ? nullptr : fault_between(rig_, gpus[from], gpus[to]);
       if (fault == nullptr) continue;

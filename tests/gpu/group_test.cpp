@@ -14,6 +14,7 @@
 #include <random>
 #include <thread>
 
+#include "base/float_bits.hpp"
 #include "comm/group.hpp"
 #include "comm/self_test.hpp"
 #include "machine/reference.hpp"
@@ -39,8 +40,54 @@ std::unique_ptr<Group> make_group(int ranks, double timeout_s, std::size_t large
   return Group::create(options);
 }
 
-constexpr CandidateId kOurs[] = {CandidateId::p2p_one_shot_ll,    CandidateId::p2p_one_shot_flag, CandidateId::host_one_shot_ll,
-                                 CandidateId::host_one_shot_flag, CandidateId::host_copy_engine,  CandidateId::ce_push};
+/// Every candidate but NCCL that this group can have.
+std::vector<CandidateId> ours(const Group& group) {
+  std::vector<CandidateId> ids;
+  for (const CandidateInfo& info : menu()) {
+    if (info.path == Path::nccl || !refusal(info, group.facts(1)).empty()) continue;
+    EXPECT_EQ(group.unavailable(info.id), "") << info.name;
+    ids.push_back(info.id);
+  }
+  return ids;
+}
+
+/// hierarchical-fp32: members of an island in order, then islands in order, rounded once.
+void island_sum(DType dtype, const std::vector<const void*>& inputs, int island_size, void* output, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    float sum = 0;
+    for (std::size_t first = 0; first < inputs.size(); first += static_cast<std::size_t>(island_size)) {
+      float island = 0;
+      for (int m = 0; m < island_size; ++m) island += load_element(dtype, inputs[first + static_cast<std::size_t>(m)], i);
+      sum += island;
+    }
+    store_element(dtype, output, i, sum);
+  }
+}
+
+/// ring: the piece of rank r is summed from rank r + 1 round to rank r, rounded at every step.
+void ring_sum(DType dtype, const std::vector<const void*>& inputs, void* output, std::size_t count) {
+  const std::size_t ranks = inputs.size(), per_unit = 16 / element_bytes(dtype);
+  const std::size_t units = (count + per_unit - 1) / per_unit, each = (units + ranks - 1) / ranks;
+  std::vector<char> partial(4);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t owner = i / per_unit / each;
+    float sum = load_element(dtype, inputs[(owner + 1) % ranks], i);
+    for (std::size_t step = 2; step <= ranks; ++step) {
+      store_element(dtype, partial.data(), 0, 0.0F + sum + load_element(dtype, inputs[(owner + step) % ranks], i));
+      sum = load_element(dtype, partial.data(), 0);
+    }
+    store_element(dtype, output, i, sum);
+  }
+}
+
+/// wire-bf16-in and wire-bf16-in-out.
+void lossy_sum(const std::vector<const void*>& inputs, bool out, void* output, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    float sum = 0;
+    for (const void* input : inputs) sum += bf16_to_float(float_to_bf16(load_element(DType::f32, input, i)));
+    store_element(DType::f32, output, i, out ? bf16_to_float(float_to_bf16(sum)) : sum);
+  }
+}
 
 /// One call of all ranks on buffers at an odd place, compared with the reference on the host.
 class Bench {
@@ -73,14 +120,34 @@ class Bench {
                                         cudaMemcpyHostToDevice, streams_[rank]));
     }
     for (int rank = 0; rank < group_.ranks(); ++rank) ARTUNE_CHECK_CUDA(cudaStreamSynchronize(streams_[rank]));
+    std::vector<RankBuffers> buffers;
     for (int rank = 0; rank < group_.ranks(); ++rank) {
-      if (rank == left_out) continue;
-      group_.enqueue(rank, call, input(rank, in_place, in_offset, out_offset, size), output(rank, out_offset, size), count, dtype,
-                     streams_[rank]);
+      buffers.push_back({input(rank, in_place, in_offset, out_offset, size), output(rank, out_offset, size)});
     }
+    group_.begin_layer(call, buffers);
+    for (int rank = 0; rank < group_.ranks(); ++rank) {
+      if (rank != left_out) group_.enqueue(rank, call, buffers[rank].input, buffers[rank].output, count, dtype, streams_[rank]);
+    }
+    group_.end_layer(call);
     for (int rank = 0; rank < group_.ranks(); ++rank) ARTUNE_CHECK_CUDA(cudaStreamSynchronize(streams_[rank]));
     expected_.resize(count * size);
-    rank_order_sum(dtype, terms, expected_.data(), count);
+    const CandidateInfo& info = info_of(call.candidate);
+    if (call.lossy_wire) {
+      lossy_sum(terms, info.algorithm == Algorithm::two_shot, expected_.data(), count);
+    } else if (info.numerics == Numerics::hierarchical_fp32) {
+      island_sum(dtype, terms, island_size_of(group_.ranks()), expected_.data(), count);
+    } else if (info.numerics == Numerics::ring && count * size <= group_.max_bytes(call.candidate)) {
+      ring_sum(dtype, terms, expected_.data(), count);
+    } else if (info.numerics == Numerics::ring) {
+      const std::size_t most = group_.max_bytes(call.candidate) / size;  // launch by launch
+      for (std::size_t first = 0; first < count; first += most) {
+        std::vector<const void*> parts;
+        for (const void* term : terms) parts.push_back(static_cast<const char*>(term) + first * size);
+        ring_sum(dtype, parts, expected_.data() + first * size, std::min(most, count - first));
+      }
+    } else {
+      rank_order_sum(dtype, terms, expected_.data(), count);
+    }
   }
 
   void expect_right(DType dtype, std::size_t count, std::size_t out_offset) {
@@ -132,9 +199,8 @@ TEST_P(OnGpu, EveryCandidateGivesTheRankOrderSumAtAnyCountAndOffset) {
   auto group = make_group(ranks, 5, std::size_t{64} << 10);
   Bench bench(*group, std::size_t{1} << 20);
   std::mt19937 random(static_cast<unsigned>(ranks));
-  for (const CandidateId id : kOurs) {
+  for (const CandidateId id : ours(*group)) {
     SCOPED_TRACE(info_of(id).name);
-    ASSERT_EQ(group->unavailable(id), "");
     for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
       for (const std::size_t count : {1, 2, 3, 7, 64, 1021, 4096, 16411, 70001}) {
         const auto geometries = info_of(id).geometries(group->facts(count * element_bytes(dtype)));
@@ -142,7 +208,13 @@ TEST_P(OnGpu, EveryCandidateGivesTheRankOrderSumAtAnyCountAndOffset) {
         const bool in_place = random() % 2 == 0;
         SCOPED_TRACE(testing::Message() << to_string(dtype) << " count " << count << " offsets " << in_offset << ", " << out_offset
                                         << " in place " << in_place);
-        bench.run({id, geometries[random() % geometries.size()]}, dtype, count, in_offset, out_offset, in_place);
+        Call call{id, geometries[random() % geometries.size()]};
+        bench.run(call, dtype, count, in_offset, out_offset, in_place);
+        bench.expect_right(dtype, count, out_offset);
+        if (HasFatalFailure()) return;
+        if (dtype != DType::f32 || !lossy_wire_served(info_of(id))) continue;
+        call.lossy_wire = true;
+        bench.run(call, dtype, count, in_offset, out_offset, in_place);
         bench.expect_right(dtype, count, out_offset);
         if (HasFatalFailure()) return;
       }
@@ -154,15 +226,20 @@ TEST_P(OnGpu, EveryCandidateGivesTheRankOrderSumAtAnyCountAndOffset) {
 TEST_P(OnGpu, ReplaysAndEagerCallsInterleave) {
   auto group = make_group(GetParam(), 5, std::size_t{64} << 10);
   constexpr std::size_t kCount = 3000;
-  for (const CandidateId id : kOurs) {
+  for (const CandidateId id : ours(*group)) {
     SCOPED_TRACE(info_of(id).name);
     const Call call{id, info_of(id).geometries(group->facts(kCount * 4)).front()};
     std::vector<DeviceMemory> buffers;
+    std::vector<RankBuffers> layer;
+    for (int rank = 0; rank < group->ranks(); ++rank) {
+      buffers.emplace_back(group->device(rank), kCount * 4);
+      layer.push_back({buffers[rank].data(), buffers[rank].data()});
+    }
+    group->begin_layer(call, layer);
     std::vector<cudaStream_t> streams;
     std::vector<cudaGraphExec_t> graphs;
     for (int rank = 0; rank < group->ranks(); ++rank) {
       const DeviceGuard guard(group->device(rank));
-      buffers.emplace_back(group->device(rank), kCount * 4);
       const std::vector<float> ones(kCount, 1.0F);
       ARTUNE_CHECK_CUDA(cudaStreamCreateWithFlags(&streams.emplace_back(), cudaStreamNonBlocking));
       ARTUNE_CHECK_CUDA(cudaMemcpyAsync(buffers[rank].data(), ones.data(), kCount * 4, cudaMemcpyHostToDevice, streams[rank]));
@@ -202,16 +279,80 @@ TEST_P(OnGpu, ReplaysAndEagerCallsInterleave) {
 INSTANTIATE_TEST_SUITE_P(Ranks, OnGpu, testing::Values(2, 3, 4, 8));
 
 TEST(Missing, RankIsNamedAndOutputsAreNaN) {
-  for (const CandidateId id : kOurs) {
-    SCOPED_TRACE(info_of(id).name);
+  for (const CandidateInfo& info : menu()) {
+    if (info.path == Path::nccl || info.algorithm == Algorithm::hierarchical) continue;
+    const CandidateId id = info.id;
+    SCOPED_TRACE(info.name);
     auto group = make_group(3, 0.2, std::size_t{64} << 10);
     Bench bench(*group, 65536);
     bench.run({id, {.blocks = 2, .threads = 128}}, DType::bf16, 500, 0, 0, false, /*left_out=*/2);
     const auto failure = group->failure();
     ASSERT_TRUE(failure);
-    EXPECT_THAT(*failure, testing::HasSubstr("waited for rank 2 and gave up"));
+    EXPECT_THAT(*failure, testing::HasSubstr("and gave up"));
+    // In a ring rank 0 waits for rank 2; the others all do.
+    EXPECT_THAT(*failure, testing::HasSubstr(id == CandidateId::ce_ring ? "waited for rank" : "waited for rank 2"));
     EXPECT_TRUE(bench.all_nan(0, DType::bf16, 500));
     EXPECT_TRUE(bench.all_nan(1, DType::bf16, 500));
+  }
+}
+
+TEST(Wraps, AreCrossed) {
+  for (const std::uint64_t epoch : {~std::uint64_t{0} - 5, std::uint64_t{0xffffffff} - 5, 2 * std::uint64_t{0xffffffff} - 5}) {
+    for (const int ranks : {2, 3, 4}) {
+      GroupOptions options;
+      options.devices = devices_for(ranks);
+      options.timeout_s = 5;
+      options.use_nccl = false;
+      options.largest_message.fill(65536);
+      options.first_epoch = epoch;
+      auto group = Group::create(options);
+      Bench bench(*group, 65536);
+      std::mt19937 random(7);
+      for (const CandidateId id : ours(*group)) {
+        SCOPED_TRACE(testing::Message() << info_of(id).name << " from " << epoch);
+        for (int call = 0; call < 12; ++call) {
+          const std::size_t count = 1 + random() % 3000;
+          bench.run({id, {.blocks = 1 + static_cast<int>(random() % 4), .threads = 64}}, DType::bf16, count, 0, 0, false);
+          bench.expect_right(DType::bf16, count, 0);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST(Overlap, OfTwoCallsOfOneRankIsNoticed) {
+  // What the caller has to order: two graph replays of one rank on two streams. Here two groups of streams replay the
+  // same captured call without an order between them; long enough messages make them overlap.
+  auto group = make_group(2, 1, std::size_t{8} << 20);
+  constexpr std::size_t kCount = std::size_t{1} << 20;
+  const Call call{CandidateId::p2p_one_shot_flag, {.blocks = 16, .threads = 256}};
+  std::vector<DeviceMemory> buffers;
+  std::vector<cudaStream_t> streams;
+  std::vector<cudaGraphExec_t> graphs;
+  for (int i = 0; i < 4; ++i) {
+    const int rank = i % 2;
+    buffers.emplace_back(group->device(rank), kCount * 4);
+    ARTUNE_CHECK_CUDA(cudaStreamCreateWithFlags(&streams.emplace_back(), cudaStreamNonBlocking));
+    ARTUNE_CHECK_CUDA(cudaStreamBeginCapture(streams[i], cudaStreamCaptureModeRelaxed));
+    for (int n = 0; n < 4; ++n) group->enqueue(rank, call, buffers[i].data(), buffers[i].data(), kCount, DType::f32, streams[i]);
+    cudaGraph_t graph;
+    ARTUNE_CHECK_CUDA(cudaStreamEndCapture(streams[i], &graph));
+    ARTUNE_CHECK_CUDA(cudaGraphInstantiate(&graphs.emplace_back(), graph, 0));
+    cudaGraphDestroy(graph);
+    ARTUNE_CHECK_CUDA(cudaGraphUpload(graphs[i], streams[i]));
+  }
+  ARTUNE_CHECK_CUDA(cudaDeviceSynchronize());
+  for (int round = 0; round < 50 && !group->failure(); ++round) {
+    for (int i = 0; i < 4; ++i) ARTUNE_CHECK_CUDA(cudaGraphLaunch(graphs[i], streams[i]));
+    for (int i = 0; i < 4; ++i) ARTUNE_CHECK_CUDA(cudaStreamSynchronize(streams[i]));
+  }
+  const auto failure = group->failure();
+  ASSERT_TRUE(failure) << "two replays at once went unnoticed";
+  std::printf("  noticed as: %s\n", failure->c_str());
+  for (int i = 0; i < 4; ++i) {
+    cudaGraphExecDestroy(graphs[i]);
+    cudaStreamDestroy(streams[i]);
   }
 }
 

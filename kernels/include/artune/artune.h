@@ -80,7 +80,7 @@ ARTUNE_API const char* artuneGetErrorString(artuneResult_t result);
 /* The sentence of this thread's last failure; "" when there was none. Valid until the next failure on this thread. */
 ARTUNE_API const char* artuneGetLastError(void);
 
-/* Makes the communicators of all `nranks` (2..8) ranks of one process. `devices`: CUDA ordinal of each rank, NULL = 0, 1,
+/* Makes the communicators of all `nranks` (2..16) ranks of one process. `devices`: CUDA ordinal of each rank, NULL = 0, 1,
  * …; a device may repeat, its ranks share it. A missing, foreign or simulated profile is no error unless it was named by
  * config->profile: one log line says so, and NCCL serves everything (without NCCL, host memory does).
  * Every pair of GPUs that the profile sends peer-to-peer traffic over is tested first; a failed test switches p2p off. */

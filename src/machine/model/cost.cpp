@@ -128,40 +128,89 @@ double copy_push_us(const Group& group, double bytes) {
          add_us(group, bytes);
 }
 
-double device_us_of(const Group& group, CandidateId id, const Geometry& geometry, double bytes) {
-  switch (id) {
-    case CandidateId::nccl:
-      return nccl_cost(group, bytes, geometry.max_ctas).us;
-    case CandidateId::p2p_one_shot_ll:
-      return push_us(group, bytes, geometry, false);
-    case CandidateId::p2p_one_shot_flag:
-      return push_us(group, bytes, geometry, true);
-    case CandidateId::host_one_shot_ll:
-      return host_push_us(group, bytes, geometry, false);
-    case CandidateId::host_one_shot_flag:
-      return host_push_us(group, bytes, geometry, true);
-    case CandidateId::host_copy_engine:
-      return host_copy_us(group, bytes, geometry);
-    case CandidateId::ce_push:
-      return copy_push_us(group, bytes);
+/// A step more than one-shot, for 2 (N - 1) / N of the bytes instead of N - 1 times them, both ways.
+double two_shot_us(const Group& group, double bytes, const Geometry& geometry, Protocol protocol) {
+  const RigKernels& kernels = group.rig.kernels;
+  const double n = static_cast<double>(group.ranks());
+  const double shard = bytes / n * (protocol == Protocol::ll ? kLlBytesPerByte : 1) + (protocol == Protocol::flag ? geometry.blocks * kFlagPacketBytes : 0);
+  const double step = longest_way_us(group) + (protocol == Protocol::flag ? kernels.flag_us.value : 0) +
+                      std::max(all_to_all_us(group, shard, kernels.store_fraction.value), issue_us(group.rig, geometry, (n - 1) * shard));
+  return kernels.one_shot_us.value + 2 * step;
+}
+
+/// Reads in place of writes: the flag's way, then the round trip of the loads.
+double pull_us(const Group& group, double bytes, const Geometry& geometry, double ends) {
+  const RigKernels& kernels = group.rig.kernels;
+  const double peers = static_cast<double>(group.ranks()) - 1;
+  return kernels.one_shot_us.value + (1 + ends) * (kernels.flag_us.value + longest_way_us(group)) + 2 * longest_way_us(group) +
+         std::max(all_to_all_us(group, bytes, kernels.load_fraction.value), issue_us(group.rig, geometry, peers * bytes));
+}
+
+/// As two_shot_us, read by the owners and then by everybody.
+double two_shot_pull_us(const Group& group, double bytes, const Geometry& geometry) {
+  const double shard = bytes / static_cast<double>(group.ranks());
+  return 2 * pull_us(group, shard, geometry, 0) - group.rig.kernels.one_shot_us.value;
+}
+
+/// Inside islands of consecutive ranks, across, inside; the ways inside are taken as long as the longest.
+double hierarchical_us(const Group& group, double bytes, const Geometry& geometry) {
+  const double shard = bytes / island_size_of(static_cast<int>(group.ranks()));
+  const RigKernels& kernels = group.rig.kernels;
+  const auto step = [&](double moved) {
+    return longest_way_us(group) + kernels.flag_us.value + std::max(all_to_all_us(group, moved, kernels.store_fraction.value) / 2, issue_us(group.rig, geometry, moved));
+  };
+  return kernels.one_shot_us.value + 2 * step(shard) + step(2 * shard);
+}
+
+double ring_us(const Group& group, double bytes) {
+  const double n = static_cast<double>(group.ranks());
+  std::vector<Flow> flows;
+  for (std::size_t i = 0; i < group.gpus.size(); ++i) {
+    flows.push_back(group.tree.between(group.gpus[i], group.gpus[(i + 1) % group.gpus.size()], bytes / n));
   }
-  throw Failure("call_cost", "no formula for this candidate", static_cast<int>(id));
+  const double step = group.rig.copies.step_us.value + last_completion_us(group.tree.capacities(1), flows);
+  return 2 * (n - 1) * step + add_us(group, bytes);
+}
+
+double device_us_of(const Group& group, const CandidateInfo& info, const Geometry& geometry, double bytes) {
+  const bool flag = info.protocol == Protocol::flag;
+  switch (info.algorithm) {
+    case Algorithm::library: return nccl_cost(group, bytes, geometry.max_ctas).us;
+    case Algorithm::one_shot:
+      switch (info.staging) {
+        case Staging::host: return host_push_us(group, bytes, geometry, flag);
+        case Staging::sender: return pull_us(group, bytes, geometry, 0);
+        case Staging::none: return pull_us(group, bytes, geometry, 1);
+        case Staging::receiver: break;
+      }
+      // A sentinel costs no bytes, and no flag: half of what LL sends.
+      return info.protocol == Protocol::sentinel ? push_us(group, bytes / kLlBytesPerByte, geometry, false) : push_us(group, bytes, geometry, flag);
+    case Algorithm::two_shot:
+      switch (info.staging) {
+        case Staging::host: return 2 * host_push_us(group, bytes / static_cast<double>(group.ranks()) * 1.5, geometry, flag);
+        case Staging::sender: return two_shot_pull_us(group, bytes, geometry);
+        case Staging::none: return pull_us(group, 2 * bytes / static_cast<double>(group.ranks()), geometry, 1);
+        case Staging::receiver: break;
+      }
+      return two_shot_us(group, bytes, geometry, info.protocol);
+    case Algorithm::hierarchical: return hierarchical_us(group, bytes, geometry);
+    case Algorithm::copies: return info.path == Path::host ? host_copy_us(group, bytes, geometry) : copy_push_us(group, bytes);
+    case Algorithm::ring: return ring_us(group, bytes);
+  }
+  throw Failure("call_cost", "no formula for this candidate", static_cast<int>(info.id));
 }
 
 /// Host time to issue one eager call on one rank.
-double eager_rank_us(const Group& group, CandidateId id, const Geometry& geometry, double bytes) {
+double eager_rank_us(const Group& group, const CandidateInfo& info, const Geometry& geometry, double bytes) {
   const RigLaunch& launch = group.rig.launch;
   const double peers = static_cast<double>(group.ranks()) - 1;
-  const double chunks = chunks_of(bytes, geometry);
-  switch (id) {
-    case CandidateId::nccl:
-      return launch.nccl_eager_us.value;
-    case CandidateId::ce_push:
-      return launch.eager_call_us.value * (2 * peers + 2);  // copies, waits, event, add
-    case CandidateId::host_copy_engine:
-      return launch.eager_call_us.value * (chunks * (2 + 2 * peers) + 1);
-    default:
-      return launch.eager_call_us.value;
+  switch (info.algorithm) {
+    case Algorithm::library: return launch.nccl_eager_us.value;
+    case Algorithm::copies:
+      if (info.path == Path::ce) return launch.eager_call_us.value * (2 * peers + 2);  // copies, waits, event, add
+      return launch.eager_call_us.value * (chunks_of(bytes, geometry) * (2 + 2 * peers) + 1);
+    case Algorithm::ring: return launch.eager_call_us.value * (6 * peers + 1);
+    default: return launch.eager_call_us.value;
   }
 }
 
@@ -172,9 +221,9 @@ Cost call_cost(const Group& group, const Candidate& candidate, const Shape& shap
   if (info == nullptr) throw Failure("call_cost", "'" + candidate.name + "' is not on the menu", 0);
   const double bytes = static_cast<double>(shape.bytes);
   Cost cost;
-  cost.device_us = device_us_of(group, info->id, candidate.geometry, bytes);
+  cost.device_us = device_us_of(group, *info, candidate.geometry, bytes);
   const double one_rank_us = shape.mode == Mode::graph ? group.rig.launch.eager_call_us.value
-                                                       : eager_rank_us(group, info->id, candidate.geometry, bytes);
+                                                       : eager_rank_us(group, *info, candidate.geometry, bytes);
   const bool one_thread = shape.launch == Launch::one_thread;
   cost.host_us = one_rank_us * (one_thread ? static_cast<double>(group.ranks()) : 1);
   // A kernel of NCCL's is a launch like ours; its base latency was fitted without graphs and holds it already.

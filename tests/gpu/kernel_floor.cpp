@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: the ar-tune authors
+// SPDX-License-Identifier: Apache-2.0
+//
+// How far every kernel is from the floor: time per call of each candidate (its best geometry) beside a chain of empty
+// kernels that is timed the same way, in the two forms that graphs of several ranks come in:
+//   forked     one graph: the stream of rank 0 forks to all ranks' streams, 50 calls each, join
+//   per rank   a graph a rank, launched one after the other, as serving stacks do; the slowest rank counts
+//
+//   gpu_floor [ranks …]            prints a table a form and a number of ranks, times in µs and as multiples of the chain
+//   gpu_floor --dtype f32 2 4
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "comm/group.hpp"
+#include "gpu_empty_kernel.hpp"
+
+namespace artune {
+namespace {
+
+constexpr int kMostCalls = 50;
+constexpr int kMostQueued = 800;  // see Group::kernels_per_call
+constexpr int kReplays = 15;
+
+struct Lanes {
+  explicit Lanes(const std::vector<int>& devices_, std::size_t bytes) : devices(devices_) {
+    for (const int device : devices) {
+      const DeviceGuard guard(device);
+      inputs.emplace_back(device, bytes);
+      outputs.emplace_back(device, bytes);
+      ARTUNE_CHECK_CUDA(cudaStreamCreateWithFlags(&streams.emplace_back(), cudaStreamNonBlocking));
+      ARTUNE_CHECK_CUDA(cudaEventCreate(&starts.emplace_back()));
+      ARTUNE_CHECK_CUDA(cudaEventCreate(&ends.emplace_back()));
+      ARTUNE_CHECK_CUDA(cudaEventCreateWithFlags(&joins.emplace_back(), cudaEventDisableTiming));
+    }
+  }
+  int ranks() const { return static_cast<int>(devices.size()); }
+
+  std::vector<int> devices;
+  std::vector<DeviceMemory> inputs, outputs;
+  std::vector<cudaStream_t> streams;
+  std::vector<cudaEvent_t> starts, ends, joins;
+};
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+cudaGraphExec_t instantiate(cudaStream_t stream) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  ARTUNE_CHECK_CUDA(cudaStreamEndCapture(stream, &graph));
+  ARTUNE_CHECK_CUDA(cudaGraphInstantiate(&executable, graph, 0));
+  ARTUNE_CHECK_CUDA(cudaGraphDestroy(graph));
+  ARTUNE_CHECK_CUDA(cudaGraphUpload(executable, stream));
+  return executable;
+}
+
+void synchronize(const Lanes& lanes) {
+  for (const cudaStream_t stream : lanes.streams) ARTUNE_CHECK_CUDA(cudaStreamSynchronize(stream));
+}
+
+float between(cudaEvent_t start, cudaEvent_t end) {
+  float ms = 0;
+  ARTUNE_CHECK_CUDA(cudaEventElapsedTime(&ms, start, end));
+  return ms * 1000;
+}
+
+/// µs per call; `issue` enqueues one call of all ranks.
+template <typename Issue>
+double forked_us(Lanes& lanes, int calls, const Issue& issue) {
+  ARTUNE_CHECK_CUDA(cudaStreamBeginCapture(lanes.streams[0], cudaStreamCaptureModeRelaxed));
+  ARTUNE_CHECK_CUDA(cudaEventRecord(lanes.joins[0], lanes.streams[0]));
+  for (int rank = 1; rank < lanes.ranks(); ++rank) ARTUNE_CHECK_CUDA(cudaStreamWaitEvent(lanes.streams[rank], lanes.joins[0], 0));
+  for (int call = 0; call < calls; ++call) issue();
+  for (int rank = 1; rank < lanes.ranks(); ++rank) {
+    ARTUNE_CHECK_CUDA(cudaEventRecord(lanes.joins[rank], lanes.streams[rank]));
+    ARTUNE_CHECK_CUDA(cudaStreamWaitEvent(lanes.streams[0], lanes.joins[rank], 0));
+  }
+  const cudaGraphExec_t graph = instantiate(lanes.streams[0]);
+  std::vector<double> times;
+  for (int replay = -3; replay < kReplays; ++replay) {
+    ARTUNE_CHECK_CUDA(cudaEventRecord(lanes.starts[0], lanes.streams[0]));
+    ARTUNE_CHECK_CUDA(cudaGraphLaunch(graph, lanes.streams[0]));
+    ARTUNE_CHECK_CUDA(cudaEventRecord(lanes.ends[0], lanes.streams[0]));
+    synchronize(lanes);
+    if (replay >= 0) times.push_back(double{between(lanes.starts[0], lanes.ends[0])} / calls);
+  }
+  ARTUNE_CHECK_CUDA(cudaGraphExecDestroy(graph));
+  return median(times);
+}
+
+template <typename Issue>
+double per_rank_us(Lanes& lanes, int calls, const Issue& issue) {
+  for (const cudaStream_t stream : lanes.streams) ARTUNE_CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+  for (int call = 0; call < calls; ++call) issue();
+  std::vector<cudaGraphExec_t> graphs;
+  for (const cudaStream_t stream : lanes.streams) graphs.push_back(instantiate(stream));
+  synchronize(lanes);  // an upload that still has to be done behind a graph that waits for its peers would never be
+  std::vector<double> times;
+  for (int replay = -3; replay < kReplays; ++replay) {
+    for (int rank = 0; rank < lanes.ranks(); ++rank) {
+      ARTUNE_CHECK_CUDA(cudaEventRecord(lanes.starts[rank], lanes.streams[rank]));
+      ARTUNE_CHECK_CUDA(cudaGraphLaunch(graphs[rank], lanes.streams[rank]));
+      ARTUNE_CHECK_CUDA(cudaEventRecord(lanes.ends[rank], lanes.streams[rank]));
+    }
+    synchronize(lanes);
+    // From the last rank's start: how late the graphs of one process reach the GPU is the host's affair.
+    double slowest = 0;
+    for (int rank = 0; rank < lanes.ranks(); ++rank) slowest = std::max<double>(slowest, between(lanes.starts.back(), lanes.ends[rank]));
+    if (replay >= 0) times.push_back(slowest / calls);
+  }
+  for (const cudaGraphExec_t graph : graphs) ARTUNE_CHECK_CUDA(cudaGraphExecDestroy(graph));
+  return median(times);
+}
+
+struct Best {
+  double us = 0;
+  Geometry geometry;
+};
+
+void measure(int ranks, DType dtype, const std::vector<std::size_t>& sizes) {
+  int visible = 0;
+  ARTUNE_CHECK_CUDA(cudaGetDeviceCount(&visible));
+  GroupOptions options;
+  for (int rank = 0; rank < ranks; ++rank) options.devices.push_back(rank * visible / std::max(ranks, visible));
+  options.timeout_s = 10;
+  options.use_nccl = false;
+  options.max_memory_bytes = std::size_t{1} << 30;
+  options.largest_message.fill(sizes.back());
+  const auto group = Group::create(options);
+  Lanes lanes(options.devices, sizes.back() * 2);
+  std::vector<RankBuffers> buffers;
+  for (int rank = 0; rank < ranks; ++rank) buffers.push_back({lanes.inputs[rank].data(), lanes.outputs[rank].data()});
+  for (const bool forked : {true, false}) {
+    const auto timed = [&](int calls, const auto& issue) { return forked ? forked_us(lanes, calls, issue) : per_rank_us(lanes, calls, issue); };
+    const auto empty = [&] {
+      return timed(kMostCalls, [&] {
+        for (const cudaStream_t stream : lanes.streams) launch_empty_kernel(stream);
+      });
+    };
+    std::printf("\n%s, %d ranks on %d GPU(s), %s: us per call (times the chain of empty kernels)\n%-24s", forked ? "forked graph" : "graph per rank",
+                ranks, std::min(ranks, visible), std::string(to_string(dtype)).c_str(), "");
+    for (const std::size_t bytes : sizes) std::printf(" %14zu", bytes);
+    std::map<std::size_t, double> floor;
+    std::printf("\n%-24s", "empty kernels");
+    for (const std::size_t bytes : sizes) std::printf(" %14.2f", floor[bytes] = empty());
+    std::printf("\n");
+    std::map<std::size_t, double> best_of_all;
+    for (const CandidateInfo& info : menu()) {
+      if (info.path == Path::nccl || !group->unavailable(info.id).empty()) continue;
+      std::printf("%-24s", std::string(info.name).c_str());
+      for (const std::size_t bytes : sizes) {
+        if (!info.worth_trying(bytes)) {
+          std::printf(" %14s", "-");
+          continue;
+        }
+        Best best;
+        for (const Geometry& geometry : info.geometries(group->facts(bytes))) {
+          const Call call{info.id, geometry};
+          const int calls = std::clamp(kMostQueued / (ranks * group->kernels_per_call(call, bytes)), 2, kMostCalls);
+          const double us = timed(calls, [&] {
+            group->begin_layer(call, buffers);
+            for (int rank = 0; rank < ranks; ++rank) {
+              group->enqueue(rank, call, buffers[rank].input, buffers[rank].output, bytes / element_bytes(dtype), dtype, lanes.streams[rank]);
+            }
+            group->end_layer(call);
+          });
+          if (best.us == 0 || us < best.us) best = {us, geometry};
+        }
+        char cell[64];
+        std::snprintf(cell, sizeof cell, "%.2f(%.1f)%dx%d", best.us, best.us / floor[bytes], best.geometry.blocks, best.geometry.threads);
+        std::printf(" %14s", cell);
+        if (best_of_all[bytes] == 0 || best.us < best_of_all[bytes]) best_of_all[bytes] = best.us;
+        if (const auto failed = group->failure()) {
+          std::printf("\nfailed: %s\n", failed->c_str());
+          std::exit(4);
+        }
+      }
+      std::printf("\n");
+      std::fflush(stdout);
+    }
+    std::printf("%-24s", "best, times the chain");
+    for (const std::size_t bytes : sizes) std::printf(" %14.2f", best_of_all[bytes] / floor[bytes]);
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+}  // namespace artune
+
+int main(int argc, char** argv) {
+  using namespace artune;
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);  // before the first CUDA call: ranks share a GPU here
+  int visible = 0;
+  if (cudaGetDeviceCount(&visible) != cudaSuccess || visible == 0) {
+    std::printf("skipped: no CUDA device\n");
+    return 77;
+  }
+  DType dtype = DType::bf16;
+  std::vector<int> ranks;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--dtype") == 0 && i + 1 < argc) {
+      const auto word = parse_word<DType>(argv[++i]);
+      if (!word) {
+        std::fprintf(stderr, "gpu_floor: unknown dtype '%s'; there are %s\n", argv[i], word_list<DType>().c_str());
+        return 2;
+      }
+      dtype = *word;
+    } else {
+      ranks.push_back(std::atoi(argv[i]));
+      if (ranks.back() < 2 || ranks.back() > 8) {
+        std::fprintf(stderr, "gpu_floor: '%s' is no number of ranks from 2 to 8\n", argv[i]);
+        return 2;
+      }
+    }
+  }
+  if (ranks.empty()) ranks = {2, 4};
+  try {
+    for (const int n : ranks) measure(n, dtype, {256, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20});
+  } catch (const Failure& failure) {
+    std::fprintf(stderr, "gpu_floor: %s\n", failure.what());
+    return 3;
+  }
+  return 0;
+}
