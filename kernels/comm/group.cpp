@@ -335,11 +335,11 @@ int Group::kernels_per_call(const Call& call, std::size_t bytes) const {
   const int copies = ranks_per_gpu_ > 1 ? ranks() - 1 : 0;  // see copy()
   switch (info.algorithm) {
     case Algorithm::copies: {
-      if (info.path == Path::ce) return pieces * (2 + copies);
+      if (info.path == Path::ce) return pieces * (copies == 0 ? 2 : 4 + copies);
       const std::size_t chunk = std::max<std::size_t>(call.geometry.chunk_bytes, 1);
       return pieces * (1 + 3 * static_cast<int>((std::min(bytes, most) + chunk - 1) / chunk));
     }
-    case Algorithm::ring: return pieces * (1 + (ranks() - 1) * (ranks_per_gpu_ > 1 ? 6 : 4));
+    case Algorithm::ring: return pieces * (1 + (ranks() - 1) * (ranks_per_gpu_ > 1 ? 8 : 4));
     default: return pieces;
   }
 }
@@ -440,7 +440,17 @@ void Group::launch_push(int rank, const void* input, void* output, std::size_t c
     copy(wiring.target[peer], input, bytes, stream);
     chunk.contribution[peer] = wiring.landing[peer];
   }
-  launch_exchange_reduce(wiring.signals, chunk, dtype, ExchangeStep::publish_reduce_finish, reduce_blocks(facts(0), bytes), kReduceThreads, stream);
+  const int blocks = reduce_blocks(facts(0), bytes);
+  if (ranks_per_gpu_ == 1) {
+    launch_exchange_reduce(wiring.signals, chunk, dtype, ExchangeStep::publish_reduce_finish, blocks, kReduceThreads, stream);
+    return;
+  }
+  // Where ranks share a GPU one block waits, and the grid comes after: were the grids of all other ranks to wait here, the
+  // kernels before the last rank's grid might never start, though their blocks would find room. Seen on an H200 with 4
+  // ranks and grids of 65 blocks of 512 threads, in a soak; never with one waiting block, nor with grids of 8.
+  launch_exchange_publish(wiring.signals, 0, stream);
+  launch_exchange_await(wiring.signals, 0, stream);
+  launch_exchange_reduce(wiring.signals, chunk, dtype, ExchangeStep::reduce_and_finish, blocks, kReduceThreads, stream);
 }
 
 // Pieces as Shards counts them: piece i is summed on the way from rank i + 1 round to rank i.
@@ -463,6 +473,7 @@ void Group::launch_ring(int rank, const void* input, void* output, std::size_t c
     const void* from = step == 0 ? at(input, sent) : wiring.own;
     if (bytes_of(sent) > 0) copy(wiring.ring_next + shard * static_cast<std::size_t>(step), from, bytes_of(sent), stream);
     launch_exchange_publish(wiring.signals, step, stream);
+    if (ranks_per_gpu_ > 1) launch_exchange_await(wiring.signals, step, stream);  // as in launch_push
     const bool complete = step + 1 == steps;
     const RingPiece piece{at(input, summed), wiring.ring_here + shard * static_cast<std::size_t>(step), wiring.own,
                           complete ? static_cast<char*>(output) + first_byte(summed) : nullptr, bytes_of(summed) / element_bytes(dtype)};
@@ -474,6 +485,7 @@ void Group::launch_ring(int rank, const void* input, void* output, std::size_t c
     const void* from = step == 0 ? wiring.own : wiring.ring_here + shard * static_cast<std::size_t>(place - 1);
     if (bytes_of(sent) > 0) copy(wiring.ring_next + shard * static_cast<std::size_t>(place), from, bytes_of(sent), stream);
     launch_exchange_publish(wiring.signals, place, stream);
+    if (ranks_per_gpu_ > 1) launch_exchange_await(wiring.signals, place, stream);
     const RingPiece piece{nullptr, wiring.ring_here + shard * static_cast<std::size_t>(place), nullptr,
                           static_cast<char*>(output) + first_byte(taken), bytes_of(taken) / element_bytes(dtype)};
     launch_ring_take(wiring.signals, piece, dtype, place, step + 1 == steps, blocks(taken), kReduceThreads, stream);

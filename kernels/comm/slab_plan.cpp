@@ -123,6 +123,7 @@ BytesPerCandidate plan_slabs(const SlabRequest& request) {
     if (!asked(info)) continue;
     const auto index = static_cast<std::size_t>(info.id);
     const auto needs = [&](std::size_t bytes) { return slab_layout(info.id, bytes, request.ranks, request.island_size).device_bytes; };
+    if (budget < 0 && needs(kSmallest) > 0) continue;
     std::size_t bytes = std::bit_ceil(std::clamp(request.largest_message[index], kSmallest, largest_of_family(info)));
     if (info.staging == Staging::none) bytes = std::bit_floor(~std::size_t{0});  // nothing is staged: any message is one launch
     // Host-only and direct families take no device memory to speak of; what the first pin is bounded above.
@@ -130,8 +131,6 @@ BytesPerCandidate plan_slabs(const SlabRequest& request) {
       const auto allowed = static_cast<std::size_t>(budget * weight(info) / weights);
       while (bytes > kSmallest && needs(bytes) > allowed) bytes /= 2;
       if (needs(bytes) > allowed) continue;
-    } else if (info.staging == Staging::none && budget < 0) {
-      continue;
     }
     planned[index] = bytes;
   }

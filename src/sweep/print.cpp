@@ -5,10 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "base/tuned_name.hpp"
 #include "base/units.hpp"
 #include "sweep/view.hpp"
 
@@ -66,21 +70,49 @@ Column make_column(const std::string& name) {
   return column;
 }
 
-/// Columns of the candidates that have at least one row, narrow enough for the terminal.
-std::vector<Column> columns_of(const Block& block, std::size_t room, std::string& legend) {
-  std::vector<Column> columns;
-  std::size_t width = 0;
+/// How near a candidate comes to the winner of a size, at its best size: 1 = it wins somewhere. nullopt = no row.
+std::optional<double> nearest(const Block& block, const std::string& name) {
+  std::optional<double> ratio;
+  for (const std::size_t bytes : block.sizes) {
+    const SweepRow* row = block.best(name, bytes);
+    const SweepRow* winner = block.winner(bytes);
+    if (row == nullptr || winner == nullptr || winner->median_us <= 0) continue;
+    ratio = std::min(ratio.value_or(row->median_us / winner->median_us), row->median_us / winner->median_us);
+  }
+  return ratio;
+}
+
+/// Columns of the candidates that have at least one row, as many as the terminal has room for: NCCL and `tuned`, then
+/// those that win or come nearest. The others are named in `hidden`.
+std::vector<Column> columns_of(const Block& block, std::size_t room, std::string& hidden) {
+  struct Contender {
+    std::string name;
+    double ratio;
+  };
+  std::vector<Contender> contenders;
   for (const auto& name : block.names) {
-    if (std::none_of(block.rows.begin(), block.rows.end(), [&](const SweepRow* row) { return row->candidate.name == name; })) continue;
-    columns.push_back(make_column(name));
-    width += columns.back().width + 2;  // a blank before, the mark behind
+    const bool has_row = std::any_of(block.rows.begin(), block.rows.end(), [&](const SweepRow* row) { return row->candidate.name == name; });
+    if (!has_row) continue;
+    const bool always = name == "nccl" || name == kTunedName;
+    contenders.push_back({name, always ? 0 : nearest(block, name).value_or(std::numeric_limits<double>::infinity())});
   }
-  if (width <= room) return columns;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const std::string letter(1, static_cast<char>('A' + i % 26));
-    legend += "  " + letter + " " + columns[i].name + "\n";
-    columns[i] = {.name = columns[i].name, .top = letter, .bottom = "", .width = kCellWidth};
+  std::stable_sort(contenders.begin(), contenders.end(), [](const Contender& a, const Contender& b) { return a.ratio < b.ratio; });
+  std::set<std::string> shown;
+  std::size_t width = 0;
+  for (const Contender& contender : contenders) {
+    width += make_column(contender.name).width + 2;  // a blank before, the mark behind
+    if (shown.empty() || width <= room) {
+      shown.insert(contender.name);
+    } else {
+      hidden += fmt::format("    {}{}\n", contender.name,
+                            std::isinf(contender.ratio) ? "" : fmt::format(", at best {:.2f} times the fastest", contender.ratio));
+    }
   }
+  std::vector<Column> columns;
+  for (const auto& name : block.names) {
+    if (shown.contains(name)) columns.push_back(make_column(name));
+  }
+  if (!hidden.empty()) hidden = "  no room for (the document has them)\n" + hidden;
   return columns;
 }
 
@@ -88,7 +120,9 @@ std::vector<Column> columns_of(const Block& block, std::size_t room, std::string
 class Footnotes {
  public:
   std::string mark(const LeftOut* entry, const std::string& name) {
-    const std::string text = name + ": " + (entry == nullptr ? "not offered at this size" : reason_text(*entry));
+    // The menu itself says that it can't win at this size (or it wasn't offered): nothing to explain.
+    if (entry == nullptr) return "-";
+    const std::string text = name + ": " + reason_text(*entry);
     auto found = std::find(texts_.begin(), texts_.end(), text);
     if (found == texts_.end()) found = texts_.insert(texts_.end(), text);
     const auto number = static_cast<std::size_t>(found - texts_.begin());
@@ -154,10 +188,11 @@ std::string unverified_line(const Block& block) {
   return list.empty() ? "" : "  sums not checked: " + list + "\n";
 }
 
-std::string missing_columns(const Block& block, const std::vector<Column>& columns) {
+std::string missing_columns(const Block& block) {
   std::string text;
   for (const auto& name : block.names) {
-    if (std::any_of(columns.begin(), columns.end(), [&](const Column& column) { return column.name == name; })) continue;
+    const auto has_row = [&](const SweepRow* row) { return row->candidate.name == name; };
+    if (std::any_of(block.rows.begin(), block.rows.end(), has_row)) continue;
     std::vector<std::string> reasons;
     for (const LeftOut* entry : block.left_out) {
       if (entry->candidate.name != name) continue;
@@ -173,14 +208,14 @@ std::string block_table(const Block& block, const PrintOptions& options) {
   std::string text = "\n" + block_title(block) + ": µs per all-reduce (median, slowest rank; * fastest)\n";
   const bool limits = std::any_of(block.rows.begin(), block.rows.end(), [](const SweepRow* row) { return row->limit_us.has_value(); });
   const std::size_t taken = kSizeWidth + (limits ? kCellWidth + 1 : 0);
-  std::string legend;
-  const std::vector<Column> columns = columns_of(block, options.columns > taken ? options.columns - taken : 0, legend);
+  std::string hidden;
+  const std::vector<Column> columns = columns_of(block, options.columns > taken ? options.columns - taken : 0, hidden);
   Footnotes footnotes;
   if (!columns.empty()) {
     text += header_lines(columns, limits);
     for (const std::size_t bytes : block.sizes) text += size_line(block, bytes, columns, limits, options.colour, footnotes);
   }
-  return text + legend + footnotes.text() + unverified_line(block) + missing_columns(block, columns);
+  return text + hidden + footnotes.text() + unverified_line(block) + missing_columns(block);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ class FaultTest : public ::testing::TestWithParam<FaultCase> {
  protected:
   Ran sweep(std::vector<std::string> more) {
     tool_.environment["ARTUNE_TEST_FAULT"] = GetParam().fault + ":ce/push";
-    std::vector<std::string> arguments{"sweep", "--json", "--rig", "rtx4070-rtx3060-x4", "--sizes", "4K,16K", "--mode", "graph",
+    std::vector<std::string> arguments{"sweep", "--json", "--rig", "rtx4070-rtx3060-x4", "--sizes", "16K,64K", "--mode", "graph",
                                        "--budget", "5s", "--timeout", "1s"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return tool_.run(arguments);
@@ -51,7 +51,7 @@ TEST_P(FaultTest, IsARowWithItsReasonAndTheSweepGoesOn) {
     EXPECT_NE(row["candidate"], "ce/push") << "a bad candidate has no figure";
     if (row["candidate"] == "p2p/one-shot/ll") sizes_of_another.insert(row["bytes"].get<std::size_t>());
   }
-  EXPECT_EQ(sizes_of_another, (std::set<std::size_t>{4096, 16384})) << "the others are measured all the same";
+  EXPECT_EQ(sizes_of_another, (std::set<std::size_t>{16384, 65536})) << "the others are measured all the same";
   const Json& left_out = document["left_out"];
   const auto entry = std::find_if(left_out.begin(), left_out.end(), [](const Json& row) { return row["candidate"] == "ce/push"; });
   ASSERT_NE(entry, left_out.end());
@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FaultTest,
 TEST(Faults, TuneUsesABadCandidateNowhere) {
   Tool tool;
   tool.environment["ARTUNE_TEST_FAULT"] = "wrong:p2p/*@4K";
-  const Ran ran = tool.run({"tune", "--json", "--rig", "rtx4070-rtx3060-x4", "--sizes", "4K,16K", "--mode", "graph", "--budget", "5s", "-o", "p.json"});
+  const Ran ran = tool.run({"tune", "--json", "--rig", "rtx4070-rtx3060-x4", "--sizes", "16K,64K", "--mode", "graph", "--budget", "5s", "-o", "p.json"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   const Json document = Json::parse(ran.out);
   for (const Json& range : document["tables"][0]["ranges"]) EXPECT_THAT(range["use"].get<std::string>(), ::testing::Not(HasSubstr("p2p")));

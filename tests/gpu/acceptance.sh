@@ -36,9 +36,9 @@ ARTUNE_TEST_FAULT='crash:p2p/one-shot/ll@4096' expect 0 fault_crash ar-tune swee
 has fault_crash 'crash'
 ARTUNE_TEST_FAULT='hang:p2p/one-shot/flag@4096' expect 0 fault_hang ar-tune sweep "${small[@]}" -o "$out/fault_hang.json"
 has fault_hang 'waited for rank 1 and gave up'
-ARTUNE_TEST_FAULT='wrong:ce/push@4096' expect 0 fault_wrong ar-tune sweep "${small[@]}" -o "$out/fault_wrong.json"
+ARTUNE_TEST_FAULT='wrong:ce/push@65536' expect 0 fault_wrong ar-tune sweep "${small[@]}" -o "$out/fault_wrong.json"
 has fault_wrong 'wrong'
-ARTUNE_TEST_FAULT='wrong:ce/push@4096' expect 4 fault_strict ar-tune sweep "${small[@]}" --strict -o "$out/fault_strict.json"
+ARTUNE_TEST_FAULT='wrong:ce/push@65536' expect 4 fault_strict ar-tune sweep "${small[@]}" --strict -o "$out/fault_strict.json"
 expect 0 no_nccl env ARTUNE_NCCL_LIB= ar-tune sweep "${small[@]}" --nccl "" -o "$out/no_nccl.json"
 expect 2 bad_device ar-tune sweep --devices 99 --sizes 4K
 expect 2 no_room ar-tune sweep --ranks $((gpus + 1)) --sizes 4K

@@ -102,6 +102,8 @@ TEST(Cost, MoreRanksCostMore) {
   for (const CandidateInfo& info : menu()) {
     const std::string name(info.name);
     double before = 0;
+    // With two steps a rank's part shrinks as ranks are added; what is said here holds where everybody gets everything.
+    if (info.algorithm == Algorithm::two_shot || info.algorithm == Algorithm::hierarchical || info.algorithm == Algorithm::ring) continue;
     for (const int ranks : {2, 3, 4}) {
       const Box box(test::switch_box(1, ranks, 50));
       const Geometry geometry =

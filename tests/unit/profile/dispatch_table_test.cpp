@@ -146,11 +146,11 @@ TEST(Dispatch, SaysWhenNoPathIsLeft) {
   EXPECT_EQ(none.usable().error().reason, Reason::unavailable);
   EXPECT_THAT(none.usable().error().message, HasSubstr("no path is left for 2 ranks: allowed are none"));
 
-  // Only NCCL serves more than eight ranks.
+  // Only NCCL serves more than sixteen ranks.
   DispatchSwitches without_nccl;
   without_nccl.forbid(Path::nccl);
-  EXPECT_FALSE(static_cast<bool>(DispatchTable::untuned({.ranks = 9, .multiprocessors = 132}, without_nccl).usable()));
-  EXPECT_TRUE(static_cast<bool>(DispatchTable::untuned({.ranks = 9, .multiprocessors = 132}, {}).usable()));
+  EXPECT_FALSE(static_cast<bool>(DispatchTable::untuned({.ranks = 17, .multiprocessors = 132}, without_nccl).usable()));
+  EXPECT_TRUE(static_cast<bool>(DispatchTable::untuned({.ranks = 17, .multiprocessors = 132}, {}).usable()));
 }
 
 TEST(Dispatch, TellsWhatToPrepare) {

@@ -94,13 +94,17 @@ TEST(Sweep, VerifiesBeforeTimingAndOnceMoreAfter) {
   }
   std::set<std::string> names;
   for (const auto& candidate : verified_after) names.insert(candidate.name);
-  EXPECT_EQ(names.size(), menu().size());  // the best geometry of every candidate
+  // The best geometry of every candidate.
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(std::count_if(menu().begin(), menu().end(), [](const CandidateInfo& info) {
+              return FakeMachine::has(info) && info.worth_trying(64 << 10);
+            })));
 }
 
 TEST(Sweep, EveryCandidateKeepsOneGeometryAndLosersAreNamed) {
   Bench bench;
   const Sweep sweep = bench.run(plan_of({"64K"}));
   for (const CandidateInfo& info : menu()) {
+    if (!FakeMachine::has(info)) continue;
     int full = 0;
     for (const SweepRow& row : sweep.rows) full += row.candidate.name == info.name && row.n >= 9;
     EXPECT_GE(full, 1) << info.name;
@@ -309,6 +313,7 @@ TEST(Sweep, AnInterruptKeepsWhatWasMeasured) {
     const std::vector<Block> blocks = blocks_of(sweep);
     ASSERT_EQ(blocks.size(), 1u);
     for (const CandidateInfo& info : menu()) {
+      if (!FakeMachine::has(info)) continue;
       for (const Shape& shape : plan.shapes) {
         EXPECT_TRUE(blocks[0].best(info.name, shape.bytes) != nullptr || blocks[0].why_not(info.name, shape.bytes) != nullptr)
             << polls << " " << info.name << " " << shape.bytes;

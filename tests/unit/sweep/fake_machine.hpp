@@ -65,6 +65,13 @@ class FakeMachine final : public Machine {
     return static_cast<int>(std::count_if(log.begin(), log.end(), [&](const Request& request) { return request.step == step; }));
   }
 
+  /// What this machine has of the menu: enough to have winners, losers and limits.
+  static bool has(const CandidateInfo& info) {
+    constexpr std::string_view names[] = {"nccl", "p2p/one-shot/ll", "p2p/one-shot/flag", "host/one-shot/ll", "host/one-shot/flag",
+                                          "host/copy-engine", "ce/push"};
+    return std::find(std::begin(names), std::end(names), info.name) != std::end(names);
+  }
+
   static double default_us(const Candidate& candidate, const Shape& shape) {
     struct Line {
       double start_us, us_per_mib;
@@ -111,10 +118,11 @@ class FakeMachine final : public Machine {
     const AdmitFacts facts{.ranks = shape.ranks, .ranks_per_gpu = 1, .multiprocessors = 132, .bytes = shape.bytes, .peer_access = true, .nccl = true};
     for (const CandidateInfo& info : menu()) {
       const std::string name(info.name);
+      if (!has(info)) continue;
       if (const auto refused = unavailable.find(name); refused != unavailable.end()) {
         offers.push_back({{name, {}}, refused->second});
-      } else if (info.worth_up_to_bytes > 0 && shape.bytes > info.worth_up_to_bytes) {
-        offers.push_back({{name, {}}, "not worth trying above its limit"});
+      } else if (std::string why = refusal(info, facts); !why.empty()) {
+        offers.push_back({{name, {}}, why});
       } else {
         for (const Geometry& geometry : info.geometries(facts)) offers.push_back({{name, geometry}, ""});
       }
@@ -126,7 +134,7 @@ class FakeMachine final : public Machine {
     begin({Step::verify, candidate, shape}, verify_s);
     Verification verification;
     verification.outcome = outcome(Step::verify, candidate, shape);
-    verification.numerics = candidate.name == "nccl" ? Numerics::nccl : Numerics::rank_order_fp32;
+    verification.numerics = find_candidate(candidate.name)->numerics;
     return verification;
   }
 

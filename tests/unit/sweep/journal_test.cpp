@@ -99,13 +99,13 @@ TEST_F(JournalTest, ALineCutShortIsMeasuredAgain) {
 }
 
 TEST_F(JournalTest, RemembersWhatMustNotBeTriedAgain) {
-  machine_.faults = {{"ce/push", 1024, FakeMachine::Step::verify, OutcomeKind::crash, 1}};
+  machine_.faults = {{"host/one-shot/flag", 1024, FakeMachine::Step::verify, OutcomeKind::crash, 1}};
   StopAfter stop(1);
   ASSERT_TRUE(sweep(false, stop));
   machine_.log.clear();
   const auto whole = sweep(true, hooks_);
   ASSERT_TRUE(whole);
-  for (const auto& request : machine_.log) EXPECT_NE(request.candidate.name, "ce/push");
+  for (const auto& request : machine_.log) EXPECT_NE(request.candidate.name, "host/one-shot/flag");
 }
 
 TEST_F(JournalTest, RefusesAnotherPlanOrMachine) {

@@ -31,11 +31,11 @@ Trial random_trial(unsigned seed) {
   const bool close = chance(0.3);
   const int sizes = 1 + static_cast<int>(uniform(0, 18));
   for (const CandidateInfo& info : menu()) {
-    if (chance(0.2)) continue;
+    if (info.min_ranks > 2 || chance(0.2)) continue;
     const std::string name(info.name);
     const double latency = close ? uniform(9.8, 10.2) : uniform(1, 15);
     const double per_byte = close ? uniform(1e-5, 1.05e-5) : std::pow(10.0, uniform(-6, -3));
-    const int geometries = name == "ce/push" ? 1 : 1 + static_cast<int>(uniform(0, 3));
+    const int geometries = info.path == Path::ce ? 1 : 1 + static_cast<int>(uniform(0, 3));
     for (int g = 0; g < geometries; ++g) {
       Geometry geometry = test::usual_geometry(name);
       if (geometry.blocks > 0) geometry.blocks <<= g;

@@ -18,7 +18,7 @@ namespace artune::test {
 inline Geometry usual_geometry(const std::string& name) {
   if (name == "nccl") return {.max_ctas = 8};
   if (name == "host/copy-engine") return {.chunk_bytes = 524288};
-  if (name == "ce/push") return {};
+  if (name == "ce/push" || name == "ce/ring") return {};
   return {.blocks = 8, .threads = 512};
 }
 
