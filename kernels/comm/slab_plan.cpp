@@ -15,15 +15,6 @@ constexpr std::size_t kSmallest = std::size_t{4} << 10;
 constexpr std::size_t kLargestDevice = std::size_t{32} << 20;
 constexpr std::size_t kLargestHost = std::size_t{16} << 20;
 
-/// Of the memory cap. Packets move small messages only; the others are bound by their bytes.
-int weight(const CandidateInfo& info) {
-  if (info.id == CandidateId::p2p_one_shot_flag || info.id == CandidateId::p2p_one_shot_pull || info.id == CandidateId::p2p_two_shot_flag ||
-      info.id == CandidateId::host_copy_engine) {
-    return 2;
-  }
-  return info.path == Path::nccl || info.staging == Staging::none || (info.staging == Staging::host && info.algorithm != Algorithm::copies) ? 0 : 1;
-}
-
 std::size_t largest_of_family(const CandidateInfo& info) {
   const std::size_t bound = info.path == Path::host ? kLargestHost : kLargestDevice;
   return info.worth_up_to_bytes == 0 ? bound : std::min(bound, info.worth_up_to_bytes);
@@ -109,32 +100,31 @@ SlabLayout slab_layout(CandidateId id, std::size_t max_bytes, int ranks_, int is
 
 BytesPerCandidate plan_slabs(const SlabRequest& request) {
   BytesPerCandidate planned{};
-  const auto asked = [&](const CandidateInfo& info) { return info.path != Path::nccl && request.largest_message[static_cast<std::size_t>(info.id)] > 0; };
-  int weights = 0;
-  for (const CandidateInfo& info : menu()) weights += asked(info) ? weight(info) : 0;
-  auto budget = static_cast<double>(request.max_memory_bytes) / request.ranks_per_gpu;
-  // The flags of the direct families come first: they don't shrink with the messages.
+  const auto needs = [&](const CandidateInfo& info) {
+    return slab_layout(info.id, planned[static_cast<std::size_t>(info.id)], request.ranks, request.island_size).device_bytes;
+  };
   for (const CandidateInfo& info : menu()) {
-    if (asked(info) && info.staging == Staging::none) {
-      budget -= static_cast<double>(slab_layout(info.id, kSmallest, request.ranks, request.island_size).device_bytes);
-    }
+    const std::size_t largest = request.largest_message[static_cast<std::size_t>(info.id)];
+    if (info.path == Path::nccl || largest == 0) continue;
+    // Direct: nothing is staged, so any message is one launch.
+    planned[static_cast<std::size_t>(info.id)] =
+        info.staging == Staging::none ? std::bit_floor(~std::size_t{0}) : std::bit_ceil(std::clamp(largest, kSmallest, largest_of_family(info)));
   }
-  for (const CandidateInfo& info : menu()) {
-    if (!asked(info)) continue;
-    const auto index = static_cast<std::size_t>(info.id);
-    const auto needs = [&](std::size_t bytes) { return slab_layout(info.id, bytes, request.ranks, request.island_size).device_bytes; };
-    if (budget < 0 && needs(kSmallest) > 0) continue;
-    std::size_t bytes = std::bit_ceil(std::clamp(request.largest_message[index], kSmallest, largest_of_family(info)));
-    if (info.staging == Staging::none) bytes = std::bit_floor(~std::size_t{0});  // nothing is staged: any message is one launch
-    // Host-only and direct families take no device memory to speak of; what the first pin is bounded above.
-    if (weight(info) > 0) {
-      const auto allowed = static_cast<std::size_t>(budget * weight(info) / weights);
-      while (bytes > kSmallest && needs(bytes) > allowed) bytes /= 2;
-      if (needs(bytes) > allowed) continue;
+  // The greediest family gives way, by half, until all fit: those for small messages keep what they need. Families in host
+  // memory take none of the device's; what they pin is bounded by largest_of_family().
+  const std::size_t budget = request.max_memory_bytes / static_cast<std::size_t>(request.ranks_per_gpu);
+  while (true) {
+    std::size_t total = 0;
+    const CandidateInfo* greediest = nullptr;
+    for (const CandidateInfo& info : menu()) {
+      const std::size_t taken = needs(info);
+      total += taken;
+      if (taken > 0 && (greediest == nullptr || taken > needs(*greediest))) greediest = &info;
     }
-    planned[index] = bytes;
+    if (total <= budget || greediest == nullptr) return planned;
+    std::size_t& bytes = planned[static_cast<std::size_t>(greediest->id)];
+    bytes = bytes > kSmallest && greediest->staging != Staging::none ? bytes / 2 : 0;
   }
-  return planned;
 }
 
 }  // namespace artune

@@ -25,8 +25,8 @@ struct SlabRequest {
   BytesPerCandidate largest_message{};                    ///< what will be sent to each family; 0 = nothing
 };
 
-/// max_bytes of each family: a power of two (at least 4 KiB), as large as the request needs and the cap allows. The cap is
-/// shared out among the families that are asked for, by fixed weights. All zero when even the smallest slabs don't fit.
+/// max_bytes of each family: a power of two (at least 4 KiB), as large as the request needs and the cap allows: while
+/// they don't fit, the one that takes most is halved, and left out when it can't be halved any more.
 BytesPerCandidate plan_slabs(const SlabRequest& request);
 
 /// Where things lie in the slabs of one family. An area is what one rank writes: with Staging::receiver one for every

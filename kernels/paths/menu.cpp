@@ -163,8 +163,9 @@ static_assert(in_order(), "info_of() counts on it");
 }  // namespace
 
 int most_resident_blocks(const AdmitFacts& facts, int threads) {
+  if (facts.ranks_per_gpu > 1) return std::clamp((facts.multiprocessors - kMultiprocessorsLeft) / facts.ranks_per_gpu, 1, kMostBlocks);
   const int per_multiprocessor = std::max(1, kMostThreads * kBlocksPerMultiprocessor / threads);
-  return std::clamp(facts.multiprocessors * per_multiprocessor / facts.ranks_per_gpu - 1, 1, kMostBlocks);
+  return std::clamp(facts.multiprocessors * per_multiprocessor - 1, 1, kMostBlocks);
 }
 
 std::span<const CandidateInfo> menu() { return kMenu; }

@@ -104,8 +104,14 @@ struct CandidateInfo {
 inline constexpr int kMostThreads = 512;
 inline constexpr int kBlocksPerMultiprocessor = 2;
 
+/// Where ranks share a GPU their waiting blocks leave this many multiprocessors alone, one block to each of the others.
+inline constexpr int kMultiprocessorsLeft = 4;
+
 /// Blocks that one rank may have so that the blocks of all ranks on its GPU are resident at once. A waiting block never
 /// leaves, so one that can't start beside it would never be waited out: this bound is about hanging, not about speed.
+/// Where ranks share a GPU that isn't enough: what stands before a late rank's call in its stream (the user's kernel that
+/// makes the input) must find room too, and a kernel with large blocks finds none where every multiprocessor holds some
+/// waiting block. Soaks on an H200 hung that way with 4 and 8 ranks when only the first bound was kept.
 int most_resident_blocks(const AdmitFacts& facts, int threads);
 
 /// All rows, in the order of documents and tables.

@@ -121,7 +121,7 @@ class Footnotes {
  public:
   std::string mark(const LeftOut* entry, const std::string& name) {
     // The menu itself says that it can't win at this size (or it wasn't offered): nothing to explain.
-    if (entry == nullptr) return "-";
+    if (entry == nullptr || entry->reason == "pruned") return "-";
     const std::string text = name + ": " + reason_text(*entry);
     auto found = std::find(texts_.begin(), texts_.end(), text);
     if (found == texts_.end()) found = texts_.insert(texts_.end(), text);

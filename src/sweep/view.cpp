@@ -87,7 +87,8 @@ const SweepRow* Block::winner(std::size_t bytes) const {
 const LeftOut* Block::why_not(std::string_view name, std::size_t bytes) const {
   const LeftOut* anywhere = nullptr;
   for (const LeftOut* entry : left_out) {
-    if (entry->candidate.name != name || entry->reason == "pruned") continue;
+    // A pruned geometry says nothing of the candidate; one that can't win at this size has no geometry.
+    if (entry->candidate.name != name || (entry->reason == "pruned" && entry->candidate.geometry != Geometry{})) continue;
     if (entry->shape.bytes == bytes) return entry;
     if (entry->shape.bytes == 0 && anywhere == nullptr) anywhere = entry;
   }

@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FaultTest,
 
 TEST(Faults, TuneUsesABadCandidateNowhere) {
   Tool tool;
-  tool.environment["ARTUNE_TEST_FAULT"] = "wrong:p2p/*@4K";
+  tool.environment["ARTUNE_TEST_FAULT"] = "wrong:p2p/*";
   const Ran ran = tool.run({"tune", "--json", "--rig", "rtx4070-rtx3060-x4", "--sizes", "16K,64K", "--mode", "graph", "--budget", "5s", "-o", "p.json"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   const Json document = Json::parse(ran.out);
