@@ -453,41 +453,37 @@ void Group::launch_push(int rank, const void* input, void* output, std::size_t c
   launch_exchange_reduce(wiring.signals, chunk, dtype, ExchangeStep::reduce_and_finish, blocks, kReduceThreads, stream);
 }
 
-// Pieces as Shards counts them: piece i is summed on the way from rank i + 1 round to rank i.
 void Group::launch_ring(int rank, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream) {
   const std::size_t index = index_of(CandidateId::ce_ring);
   const CopyWiring& wiring = ranks_[rank]->copies[index];
   const std::size_t shard = layouts_[index].shard_bytes;
   const std::size_t bytes = count * element_bytes(dtype);
-  const Shards shards((bytes + 15) / 16, ranks());
-  const auto piece_of = [&](int number) { return ((number % ranks()) + ranks()) % ranks(); };
-  const auto first_byte = [&](int piece) { return std::min<std::size_t>(shards.begin(piece) * 16, bytes); };
-  const auto bytes_of = [&](int piece) { return std::min<std::size_t>((shards.begin(piece) + shards.size(piece)) * 16, bytes) - first_byte(piece); };
-  const auto at = [&](const void* base, int piece) { return static_cast<const char*>(base) + first_byte(piece); };
-  const auto blocks = [&](int piece) { return reduce_blocks(facts(0), bytes_of(piece)); };
+  const RingPieces pieces(bytes, ranks());
+  const auto at = [&](const void* base, int piece) { return static_cast<const char*>(base) + pieces.first_byte(piece); };
+  const auto blocks = [&](int piece) { return reduce_blocks(facts(0), pieces.bytes_of(piece)); };
   const int steps = ranks() - 1;
 
   launch_exchange_begin(wiring.signals, 2 * steps, stream);
   for (int step = 0; step < steps; ++step) {
-    const int sent = piece_of(rank - step - 1), summed = piece_of(rank - step - 2);
+    const int sent = rank - step - 1, summed = rank - step - 2;
     const void* from = step == 0 ? at(input, sent) : wiring.own;
-    if (bytes_of(sent) > 0) copy(wiring.ring_next + shard * static_cast<std::size_t>(step), from, bytes_of(sent), stream);
+    if (pieces.bytes_of(sent) > 0) copy(wiring.ring_next + shard * static_cast<std::size_t>(step), from, pieces.bytes_of(sent), stream);
     launch_exchange_publish(wiring.signals, step, stream);
     if (ranks_per_gpu_ > 1) launch_exchange_await(wiring.signals, step, stream);  // as in launch_push
     const bool complete = step + 1 == steps;
     const RingPiece piece{at(input, summed), wiring.ring_here + shard * static_cast<std::size_t>(step), wiring.own,
-                          complete ? static_cast<char*>(output) + first_byte(summed) : nullptr, bytes_of(summed) / element_bytes(dtype)};
+                          complete ? static_cast<char*>(output) + pieces.first_byte(summed) : nullptr, pieces.bytes_of(summed) / element_bytes(dtype)};
     launch_ring_add(wiring.signals, piece, dtype, step, blocks(summed), kReduceThreads, stream);
   }
   for (int step = 0; step < steps; ++step) {
-    const int sent = piece_of(rank - step), taken = piece_of(rank - step - 1);
+    const int sent = rank - step, taken = rank - step - 1;
     const int place = steps + step;
     const void* from = step == 0 ? wiring.own : wiring.ring_here + shard * static_cast<std::size_t>(place - 1);
-    if (bytes_of(sent) > 0) copy(wiring.ring_next + shard * static_cast<std::size_t>(place), from, bytes_of(sent), stream);
+    if (pieces.bytes_of(sent) > 0) copy(wiring.ring_next + shard * static_cast<std::size_t>(place), from, pieces.bytes_of(sent), stream);
     launch_exchange_publish(wiring.signals, place, stream);
     if (ranks_per_gpu_ > 1) launch_exchange_await(wiring.signals, place, stream);
     const RingPiece piece{nullptr, wiring.ring_here + shard * static_cast<std::size_t>(place), nullptr,
-                          static_cast<char*>(output) + first_byte(taken), bytes_of(taken) / element_bytes(dtype)};
+                          static_cast<char*>(output) + pieces.first_byte(taken), pieces.bytes_of(taken) / element_bytes(dtype)};
     launch_ring_take(wiring.signals, piece, dtype, place, step + 1 == steps, blocks(taken), kReduceThreads, stream);
   }
 }

@@ -125,6 +125,9 @@ struct Sum {
 template <DType D>
 inline constexpr std::uint32_t kNanWord = D == DType::f32 ? 0x7fffffffU : 0x7fff7fffU;
 
+template <DType D>
+inline constexpr std::uint64_t kElementBytes = element_bytes(D);
+
 template <int Words>
 struct UserWords {
   std::uint32_t word[Words];
@@ -134,10 +137,10 @@ struct UserWords {
 template <DType D, int Words>
 ARTUNE_BOTH UserWords<Words> load_ragged(const char* from, std::uint64_t bytes) {
   UserWords<Words> words{};
-  #if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
-  for (std::uint64_t at = 0; at < 4 * Words; at += element_bytes(D)) {
+  for (std::uint64_t at = 0; at < 4 * Words; at += kElementBytes<D>) {
     if (at >= bytes) break;
     if constexpr (D == DType::f32) {
       words.word[at / 4] = *reinterpret_cast<const std::uint32_t*>(from + at);
@@ -150,10 +153,10 @@ ARTUNE_BOTH UserWords<Words> load_ragged(const char* from, std::uint64_t bytes) 
 
 template <DType D, int Words>
 ARTUNE_BOTH void store_ragged(char* to, std::uint64_t bytes, UserWords<Words> words) {
-  #if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
-  for (std::uint64_t at = 0; at < 4 * Words; at += element_bytes(D)) {
+  for (std::uint64_t at = 0; at < 4 * Words; at += kElementBytes<D>) {
     if (at >= bytes) break;
     if constexpr (D == DType::f32) {
       *reinterpret_cast<std::uint32_t*>(to + at) = words.word[at / 4];

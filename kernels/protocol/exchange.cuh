@@ -38,6 +38,25 @@ struct ExchangeArguments {
   Bounds bounds;
 };
 
+/// The pieces of a message that go round a ring, as Shards counts: piece i is summed on the way from rank i + 1 round to
+/// rank i. Numbers may be any integers, they count modulo the ranks.
+struct RingPieces {
+  RingPieces(std::size_t bytes_, int ranks_) : bytes(bytes_), ranks(ranks_), shards((bytes_ + 15) / 16, ranks_) {}
+
+  int piece(int number) const { return ((number % ranks) + ranks) % ranks; }
+  std::size_t first_byte(int number) const { return clamp(shards.begin(piece(number))); }
+  std::size_t bytes_of(int number) const {
+    return clamp(shards.begin(piece(number)) + shards.size(piece(number))) - first_byte(number);
+  }
+
+ private:
+  std::size_t clamp(std::uint64_t unit) const { return unit * 16 < bytes ? static_cast<std::size_t>(unit * 16) : bytes; }
+
+  std::size_t bytes;
+  int ranks;
+  Shards shards;
+};
+
 /// One piece of a ring step: `count` elements.
 struct RingPiece {
   const void* input;      ///< this rank's elements of the piece

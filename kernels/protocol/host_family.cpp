@@ -269,10 +269,7 @@ void HostFamily::run_ring(const HostCall& call, int rank) {
   const Lane lane{0, 1, 0, 1};
   const std::uint64_t epoch = load_entry(signals.bounds.control).epoch;
   const std::size_t bytes = call.count * kUserBytes<F>;
-  const Shards shards((bytes + 15) / 16, ranks_);
-  const auto piece_of = [&](int number) { return ((number % ranks_) + ranks_) % ranks_; };
-  const auto first_byte = [&](int piece) { return std::min<std::size_t>(shards.begin(piece) * 16, bytes); };
-  const auto bytes_of = [&](int piece) { return std::min<std::size_t>((shards.begin(piece) + shards.size(piece)) * 16, bytes) - first_byte(piece); };
+  const RingPieces pieces(bytes, ranks_);
   const char* input = static_cast<const char*>(call.inputs[rank]);
   char* output = static_cast<char*>(call.outputs[rank]);
   const int steps = ranks_ - 1;
@@ -280,24 +277,24 @@ void HostFamily::run_ring(const HostCall& call, int rank) {
 
   bool alive = wait_free(signals, lane, epoch);
   for (int step = 0; step < steps; ++step) {
-    const int sent = piece_of(rank - step - 1), summed = piece_of(rank - step - 2);
+    const int sent = rank - step - 1, summed = rank - step - 2;
     if (alive) {
-      host::copy_to(place(wiring.ring_next, step), step == 0 ? input + first_byte(sent) : wiring.own, bytes_of(sent));
+      host::copy_to(place(wiring.ring_next, step), step == 0 ? input + pieces.first_byte(sent) : wiring.own, pieces.bytes_of(sent));
       tell_arrived(signals, lane, epoch, static_cast<std::uint32_t>(step));
     }
     alive = alive && wait_arrived(signals, lane, epoch, static_cast<std::uint32_t>(step));
-    ring_add<F>({input + first_byte(summed), place(wiring.ring_here, step), wiring.own, step + 1 == steps ? output + first_byte(summed) : nullptr,
-                 bytes_of(summed) / kUserBytes<F>},
+    ring_add<F>({input + pieces.first_byte(summed), place(wiring.ring_here, step), wiring.own, step + 1 == steps ? output + pieces.first_byte(summed) : nullptr,
+                 pieces.bytes_of(summed) / kUserBytes<F>},
                 lane, alive);
   }
   for (int step = 0; step < steps; ++step) {
-    const int sent = piece_of(rank - step), taken = piece_of(rank - step - 1), at = steps + step;
+    const int sent = rank - step, taken = rank - step - 1, at = steps + step;
     if (alive) {
-      host::copy_to(place(wiring.ring_next, at), step == 0 ? wiring.own : place(wiring.ring_here, at - 1), bytes_of(sent));
+      host::copy_to(place(wiring.ring_next, at), step == 0 ? wiring.own : place(wiring.ring_here, at - 1), pieces.bytes_of(sent));
       tell_arrived(signals, lane, epoch, static_cast<std::uint32_t>(at));
     }
     alive = alive && wait_arrived(signals, lane, epoch, static_cast<std::uint32_t>(at));
-    ring_take<F>({nullptr, place(wiring.ring_here, at), nullptr, output + first_byte(taken), bytes_of(taken) / kUserBytes<F>}, lane, alive);
+    ring_take<F>({nullptr, place(wiring.ring_here, at), nullptr, output + pieces.first_byte(taken), pieces.bytes_of(taken) / kUserBytes<F>}, lane, alive);
   }
   if (!alive) return;
   tell_free(signals, lane, epoch);
