@@ -97,7 +97,7 @@ void add_measure_options(CLI::App& app, MeasureFlags& flags) {
   app.add_flag("--strict", flags.strict, "exit 4 when a candidate gives a wrong sum, hangs or crashes");
 }
 
-Result<Measured> measure(CliContext& context, const MeasureFlags& flags) {
+Result<MeasuredSweep> measure(CliContext& context, const MeasureFlags& flags) {
   if (Status words = check_words(flags); !words) return words.error();
   Result<MachineChoice> choice = choose_machine(context);
   if (!choice) return choice.error();
@@ -116,7 +116,7 @@ Result<Measured> measure(CliContext& context, const MeasureFlags& flags) {
   hooks.clear();
   if (!sweep) return sweep.error();
 
-  Measured measured;
+  MeasuredSweep measured;
   measured.sweep = std::move(*sweep);
   measured.sweep.fingerprint = fingerprint(choice->group);
   measured.sweep.smaller_groups = smaller_groups(choice->group, ranks_of(*plan));

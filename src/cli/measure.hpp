@@ -23,7 +23,7 @@ struct MeasureFlags {
   std::optional<std::string> profile;  ///< `--profile`: what `tuned` dispatches by
 };
 
-struct Measured {
+struct MeasuredSweep {
   Sweep sweep;
   Json info = Json::object();        ///< additive fields for documents: processes beside us
   bool simulated = false;
@@ -35,7 +35,7 @@ struct Measured {
 void add_measure_options(CLI::App& app, MeasureFlags& flags);
 
 /// The caller has checked its output files before. Notes on what goes wrong go to `context` as they happen.
-Result<Measured> measure(CliContext& context, const MeasureFlags& flags);
+Result<MeasuredSweep> measure(CliContext& context, const MeasureFlags& flags);
 
 /// The first bad candidate as an Error: wrong sums before hangs before crashes; nullopt when there is none.
 std::optional<Error> worst_candidate(const Sweep& sweep);

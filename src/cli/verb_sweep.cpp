@@ -27,7 +27,7 @@ Status run(CliContext& context, MeasureFlags& flags) {
   } else if (flags.resume) {
     return Error{Reason::usage, "--resume goes on from the journal beside the output file; name it with -o FILE"};
   }
-  const Result<Measured> measured = measure(context, flags);
+  const Result<MeasuredSweep> measured = measure(context, flags);
   if (!measured) return measured.error();
   context.human() << sweep_table(measured->sweep, {.colour = context.colored(), .columns = terminal_columns(PrintOptions().columns)})
                   << closing_lines(measured->sweep, next_command(context));

@@ -63,7 +63,7 @@ std::optional<Profile> incumbent_for(CliContext& context, const Sweep& sweep) {
 }
 
 /// `sweep`: an earlier document, or measured now.
-Result<Measured> get_sweep(CliContext& context, TuneFlags& flags) {
+Result<MeasuredSweep> get_sweep(CliContext& context, TuneFlags& flags) {
   if (flags.from.empty()) return measure(context, flags.measure);
   const Result<std::string> text = read_file(flags.from);
   if (!text) return text.error();
@@ -71,7 +71,7 @@ Result<Measured> get_sweep(CliContext& context, TuneFlags& flags) {
   if (!document) return document.error();
   Result<Sweep> sweep = sweep_from_json(*document, flags.from);
   if (!sweep) return sweep.error();
-  Measured measured;
+  MeasuredSweep measured;
   measured.sweep = std::move(*sweep);
   measured.simulated = measured.sweep.header.simulated;
   if (document->contains("info")) measured.info = (*document)["info"];
@@ -90,7 +90,7 @@ std::string rescue_file(const std::string& output) {
   return (path.parent_path() / (path.stem().string() + ".sweep.json")).string();
 }
 
-Status write_sweep(CliContext& context, const Measured& measured, const std::string& file) {
+Status write_sweep(CliContext& context, const MeasuredSweep& measured, const std::string& file) {
   Json document = sweep_to_json(measured.sweep);
   if (!measured.info.empty()) document["info"] = measured.info;
   if (Status written = write_file_atomically(file, document_text(document)); !written) return written;
@@ -98,7 +98,7 @@ Status write_sweep(CliContext& context, const Measured& measured, const std::str
   return Ok{};
 }
 
-Json profile_document(const Profile& profile, const Measured& measured) {
+Json profile_document(const Profile& profile, const MeasuredSweep& measured) {
   Json document = profile_to_json(profile);
   Json info = measured.info;
   if (measured.verdict) info["exit"] = exit_info(*measured.verdict);
@@ -117,7 +117,7 @@ void install(CliContext& context, const Profile& profile, const std::string& tex
 }
 
 /// For every group that was measured, each where a communicator over it looks.
-void install_groups(CliContext& context, const Profile& profile, const Measured& measured) {
+void install_groups(CliContext& context, const Profile& profile, const MeasuredSweep& measured) {
   for (const MeasuredGroup& group : measured_groups(measured.sweep)) {
     const Profile part = part_for(group, profile);
     if (!part.tables.empty()) install(context, part, document_text(profile_document(part, measured)));
@@ -149,7 +149,7 @@ Status run(CliContext& context, TuneFlags& flags) {
   if (!flags.sweep_output.empty()) {
     if (Status writable = check_writable(flags.sweep_output); !writable) return writable;
   }
-  const Result<Measured> measured = get_sweep(context, flags);
+  const Result<MeasuredSweep> measured = get_sweep(context, flags);
   if (!measured) return measured.error();
   const Sweep& sweep = measured->sweep;
   const std::string file = output_file(context, measured->simulated);

@@ -94,18 +94,18 @@ void fill_nan(DType dtype, void* array, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) store_element(dtype, array, i, std::numeric_limits<float>::quiet_NaN());
 }
 
-std::optional<Difference> first_difference(DType dtype, const void* expected, const void* got, std::size_t count) {
+std::optional<ElementDifference> first_difference(DType dtype, const void* expected, const void* got, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     if (element_bits(dtype, expected, i) == element_bits(dtype, got, i)) continue;
     const float wanted = load_element(dtype, expected, i);
     const float found = load_element(dtype, got, i);
     if (std::isnan(wanted) && std::isnan(found)) continue;
-    return Difference{i, wanted, found};
+    return ElementDifference{i, wanted, found};
   }
   return std::nullopt;
 }
 
-std::string describe(const Difference& difference) {
+std::string describe(const ElementDifference& difference) {
   char text[128];
   std::snprintf(text, sizeof text, "element %zu: got %.9g, expected %.9g", difference.index, static_cast<double>(difference.got),
                 static_cast<double>(difference.expected));

@@ -37,14 +37,14 @@ void fill_inputs(InputKind kind, DType dtype, int rank, std::uint64_t call, void
 /// A quiet NaN in every element: outputs start as this, so that an element nobody wrote shows.
 void fill_nan(DType dtype, void* array, std::size_t count);
 
-struct Difference {
+struct ElementDifference {
   std::size_t index = 0;
   float expected = 0, got = 0;
 };
 /// The first element whose bits differ. Two NaNs are equal.
-std::optional<Difference> first_difference(DType dtype, const void* expected, const void* got, std::size_t count);
+std::optional<ElementDifference> first_difference(DType dtype, const void* expected, const void* got, std::size_t count);
 
 /// "element 517: got 3, expected 4"
-std::string describe(const Difference& difference);
+std::string describe(const ElementDifference& difference);
 
 }  // namespace artune
