@@ -465,7 +465,7 @@ artuneResult_t artuneCommStats(artuneComm_t comm, artuneStats_t* stats) {
   now.bytes = comm->bytes.load();
   for (const CandidateInfo& info : menu()) {
     const int ranks = comm->shared->group->ranks();
-    now.deviceMemoryBytes += slab_layout(info.id, comm->shared->group->max_bytes(info.id), ranks, island_size_of(ranks)).device_bytes;
+    now.deviceMemoryBytes += slab_layout(info.id, comm->shared->group->max_bytes(info.id), ranks).device_bytes;
   }
   now.profileLoaded = comm->shared->profile_loaded ? 1 : 0;
   std::memcpy(stats, &now, std::min(stats->size, sizeof now));

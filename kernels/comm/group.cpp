@@ -149,8 +149,7 @@ void Group::enable_peers() {
 }
 
 void Group::allocate() {
-  SlabRequest request{.ranks = ranks(), .ranks_per_gpu = ranks_per_gpu_, .island_size = island_size_of(ranks()),
-                      .max_memory_bytes = options_.max_memory_bytes, .largest_message = options_.largest_message};
+  SlabRequest request{.ranks = ranks(), .ranks_per_gpu = ranks_per_gpu_, .max_memory_bytes = options_.max_memory_bytes, .largest_message = options_.largest_message};
   // In place, one-shot/direct runs as two-shot/direct.
   auto& two_shot_direct = request.largest_message[index_of(CandidateId::p2p_two_shot_direct)];
   two_shot_direct = std::max(two_shot_direct, request.largest_message[index_of(CandidateId::p2p_one_shot_direct)]);
@@ -166,7 +165,7 @@ void Group::allocate() {
   for (const CandidateInfo& info : menu()) {
     const std::size_t index = index_of(info.id);
     if (planned_[index] == 0) continue;
-    const SlabLayout& layout = layouts_[index] = slab_layout(info.id, planned_[index], ranks(), request.island_size);
+    const SlabLayout& layout = layouts_[index] = slab_layout(info.id, planned_[index], ranks());
     const int fill = info.protocol == Protocol::sentinel ? 0xff : 0;
     if (layout.host_bytes > 0) host_slabs_[index] = PinnedMemory(layout.host_bytes);
     for (int rank = 0; rank < ranks(); ++rank) {
@@ -189,7 +188,7 @@ void Group::allocate() {
 
 void Group::wire(const CandidateInfo& info) {
   const std::size_t index = index_of(info.id);
-  const Slabs slabs{.id = info.id, .layout = layouts_[index], .ranks = ranks(), .island_size = island_size_of(ranks()),
+  const Slabs slabs{.id = info.id, .layout = layouts_[index], .ranks = ranks(),
                     .device = [&](int rank) { return ranks_[rank]->slabs[index].data(); }, .host = host_slabs_[index].data(),
                     .bounds = [&](int rank) { return bounds(rank, info.id); }};
   for (int rank = 0; rank < ranks(); ++rank) {
@@ -247,7 +246,7 @@ Bounds Group::bounds(int rank, CandidateId candidate) const {
 
 AdmitFacts Group::facts(std::size_t bytes) const {
   return {.ranks = ranks(), .ranks_per_gpu = ranks_per_gpu_, .multiprocessors = multiprocessors_, .bytes = bytes,
-          .peer_access = peer_refusal_.empty(), .nccl = nccl_.has_value(), .island_size = island_size_of(ranks())};
+          .peer_access = peer_refusal_.empty(), .nccl = nccl_.has_value()};
 }
 
 std::string Group::unavailable(CandidateId candidate) const {
@@ -318,6 +317,7 @@ void Group::enqueue(int rank, const Call& call, const void* input, void* output,
     nccl_->all_reduce(rank, call.geometry.max_ctas, input, output, count, dtype, stream);
   } else {
     const std::size_t most = planned_[index_of(call.candidate)] / element_bytes(dtype);
+    if (most == 0) throw Failure("enqueue", std::string(info_of(call.candidate).name) + " has no slab in this group", 0);
     for (std::size_t first = 0; first < count; first += most) {
       const std::size_t offset = first * element_bytes(dtype);
       launch_piece(rank, call, static_cast<const char*>(input) + offset, static_cast<char*>(output) + offset, std::min(most, count - first),

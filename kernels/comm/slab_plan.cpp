@@ -34,7 +34,7 @@ std::size_t shard_of(Protocol protocol, std::size_t bytes, int owners) {
 
 }  // namespace
 
-SlabLayout slab_layout(CandidateId id, std::size_t max_bytes, int ranks_, int island_size) {
+SlabLayout slab_layout(CandidateId id, std::size_t max_bytes, int ranks_) {
   SlabLayout layout;
   if (max_bytes == 0) return layout;
   const CandidateInfo& info = info_of(id);
@@ -54,6 +54,7 @@ SlabLayout slab_layout(CandidateId id, std::size_t max_bytes, int ranks_, int is
       layout.flags_bytes = flags ? 2 * kSlots * kFlagsBytes : 0;
       break;
     case Algorithm::hierarchical: {
+      const int island_size = island_size_of(ranks_);
       if (island_size == 0) return layout;
       const auto members = static_cast<std::size_t>(island_size), islands = ranks / members;
       layout.shard_bytes = up(shard_of(info.protocol, max_bytes, island_size), 128);
@@ -101,7 +102,7 @@ SlabLayout slab_layout(CandidateId id, std::size_t max_bytes, int ranks_, int is
 BytesPerCandidate plan_slabs(const SlabRequest& request) {
   BytesPerCandidate planned{};
   const auto needs = [&](const CandidateInfo& info) {
-    return slab_layout(info.id, planned[static_cast<std::size_t>(info.id)], request.ranks, request.island_size).device_bytes;
+    return slab_layout(info.id, planned[static_cast<std::size_t>(info.id)], request.ranks).device_bytes;
   };
   for (const CandidateInfo& info : menu()) {
     const std::size_t largest = request.largest_message[static_cast<std::size_t>(info.id)];

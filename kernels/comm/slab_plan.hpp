@@ -20,7 +20,6 @@ using BytesPerCandidate = std::array<std::size_t, kMenuSize>;
 struct SlabRequest {
   int ranks = 2;
   int ranks_per_gpu = 1;
-  int island_size = 0;                                    ///< see AdmitFacts
   std::size_t max_memory_bytes = kDefaultMaxMemoryBytes;  ///< of device memory, per GPU, over all families and ranks on it
   BytesPerCandidate largest_message{};                    ///< what will be sent to each family; 0 = nothing
 };
@@ -41,6 +40,6 @@ struct SlabLayout {
   std::size_t device_bytes = 0;       ///< of one rank's slab
   std::size_t host_bytes = 0;         ///< of the group's slab
 };
-SlabLayout slab_layout(CandidateId id, std::size_t max_bytes, int ranks, int island_size);
+SlabLayout slab_layout(CandidateId id, std::size_t max_bytes, int ranks);
 
 }  // namespace artune

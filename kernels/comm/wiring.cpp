@@ -101,7 +101,7 @@ DirectArguments wire_direct(const Slabs& slabs, int rank) {
 HierarchicalArguments wire_hierarchical(const Slabs& slabs, int rank) {
   auto arguments = start<HierarchicalArguments>(slabs, rank);
   const SlabLayout& layout = slabs.layout;
-  const int size = slabs.island_size, islands = slabs.ranks / size, island = rank / size, member = rank % size;
+  const int size = island_size_of(slabs.ranks), islands = slabs.ranks / size, island = rank / size, member = rank % size;
   arguments.island_size = static_cast<std::int16_t>(size);
   arguments.slot_bytes = layout.slot_bytes;
   arguments.across_slot_bytes = layout.across_slot_bytes;

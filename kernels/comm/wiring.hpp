@@ -18,7 +18,6 @@ struct Slabs {
   CandidateId id;
   SlabLayout layout;
   int ranks = 2;
-  int island_size = 0;
   std::function<char*(int rank)> device;          ///< a rank's slab as every rank sees it
   char* host = nullptr;                           ///< the group's slab
   std::function<Bounds(int rank)> bounds;

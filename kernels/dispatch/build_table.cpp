@@ -64,7 +64,6 @@ class TableBuilder {
   TableBuilder(AdmitFacts facts, const DispatchSwitches& switches) : facts_(facts), switches_(switches) {
     facts_.peer_access = switches.allows(Path::p2p) || switches.allows(Path::ce);
     facts_.nccl = switches.allows(Path::nccl);
-    facts_.island_size = island_size_of(facts_.ranks);
     make_default();
   }
 

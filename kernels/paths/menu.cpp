@@ -182,8 +182,9 @@ int CandidateInfo::peers_needed(const AdmitFacts& facts) const {
   // Ranks on the own GPU need no mapping.
   const int elsewhere = facts.ranks - facts.ranks_per_gpu;
   if (algorithm == ring) return std::min(2, elsewhere);
-  if (algorithm != hierarchical || facts.island_size == 0) return elsewhere;
-  return std::min(elsewhere, facts.island_size - 1 + facts.ranks / facts.island_size - 1);
+  const int island = island_size_of(facts.ranks);
+  if (algorithm != hierarchical || island == 0) return elsewhere;
+  return std::min(elsewhere, island - 1 + facts.ranks / island - 1);
 }
 
 Numerics numerics_of(const CandidateInfo& info, DType dtype, DType wire) {
@@ -198,12 +199,11 @@ std::string refusal(const CandidateInfo& info, const AdmitFacts& facts) {
   }
   if (info.path == Path::nccl && !facts.nccl) return "no usable NCCL";
   if (info.needs_peer_access() && !facts.peer_access) return "no peer access between all GPUs of the group";
-  if (info.algorithm == hierarchical && facts.island_size == 0) return "the group has no islands of equal size, at least two of at least two ranks";
+  if (info.algorithm == hierarchical && island_size_of(facts.ranks) == 0) {
+    return "needs two islands of equal size, which " + std::to_string(facts.ranks) + " ranks aren't";
+  }
   if (const int peers = info.peers_needed(facts); peers > kMostPeers) {
     return "needs the memory of " + std::to_string(peers) + " peers mapped, a GPU can map " + std::to_string(kMostPeers);
-  }
-  if (info.path == Path::p2p && info.staging == Staging::none && !facts.all_pointers) {
-    return "needs the buffers of all ranks: only where one thread issues the calls of all ranks";
   }
   return {};
 }

@@ -60,6 +60,10 @@ enum class Staging : std::uint8_t {
   none,      ///< in the user's own buffer
 };
 
+/// Ranks of one of the two islands that CandidateId::p2p_hierarchical divides a group into, ranks in group order: machines
+/// with two sockets or two switches have them. 0 where that can't be.
+constexpr int island_size_of(int ranks) { return ranks >= 4 && ranks % 2 == 0 ? ranks / 2 : 0; }
+
 /// What an admission or geometry rule may look at. Pure facts of the group and the message.
 struct AdmitFacts {
   int ranks = 2;
@@ -68,8 +72,6 @@ struct AdmitFacts {
   std::size_t bytes = 0;
   bool peer_access = false;      ///< between all GPUs of the group, and the gate passed (same GPU: true)
   bool nccl = false;             ///< a usable NCCL was loaded
-  int island_size = 0;           ///< ranks of one island where the group has several equal ones; 0 = it hasn't
-  bool all_pointers = true;      ///< one thread issues all ranks' calls, so that one call knows all buffers
 };
 
 struct CandidateInfo {
@@ -89,7 +91,7 @@ struct CandidateInfo {
   /// What stands in where the users' buffers of all ranks aren't known: the same geometry and class, staged. Itself for
   /// all that stage.
   CandidateId fallback() const {
-    if (staging != Staging::none) return id;
+    if (staging != Staging::none || algorithm == Algorithm::library) return id;
     return algorithm == Algorithm::one_shot ? CandidateId::p2p_one_shot_pull : CandidateId::p2p_two_shot_pull;
   }
   bool needs_peer_access() const { return path == Path::p2p || path == Path::ce; }
@@ -119,10 +121,6 @@ std::span<const CandidateInfo> menu();
 const CandidateInfo& info_of(CandidateId id);
 /// nullptr when the name isn't on the menu.
 const CandidateInfo* find_candidate(std::string_view name);
-
-/// What CandidateId::p2p_hierarchical divides a group into: two islands, as machines with two sockets or two switches
-/// have, ranks in group order. 0 where that can't be.
-constexpr int island_size_of(int ranks) { return ranks >= 4 && ranks % 2 == 0 ? ranks / 2 : 0; }
 
 /// The class of its sums over this wire: what `info.numerics` becomes where the wire is lossy.
 Numerics numerics_of(const CandidateInfo& info, DType dtype, DType wire);

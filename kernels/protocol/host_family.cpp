@@ -109,9 +109,9 @@ Arguments with_call(const Arguments& wired, const HostCall& call, int rank) {
 
 }  // namespace
 
-HostFamily::HostFamily(CandidateId id, int ranks, std::size_t max_bytes, int island_size, const std::function<Bounds(int rank)>& bounds)
+HostFamily::HostFamily(CandidateId id, int ranks, std::size_t max_bytes, const std::function<Bounds(int rank)>& bounds)
     : id_(id), ranks_(ranks), max_bytes_((std::max<std::size_t>(max_bytes, 16) + 15) / 16 * 16),
-      layout_(slab_layout(id, max_bytes_, ranks, island_size)),
+      layout_(slab_layout(id, max_bytes_, ranks)),
       host_(layout_.host_bytes, info_of(id).protocol == Protocol::sentinel ? 0xff : 0) {
   const CandidateInfo& info = info_of(id);
   const unsigned char fill = info.protocol == Protocol::sentinel ? 0xff : 0;
@@ -119,7 +119,7 @@ HostFamily::HostFamily(CandidateId id, int ranks, std::size_t max_bytes, int isl
     controls_.emplace_back(sizeof(Control), 0);
     device_.emplace_back(layout_.device_bytes, fill);
   }
-  const Slabs slabs{.id = id, .layout = layout_, .ranks = ranks, .island_size = island_size,
+  const Slabs slabs{.id = id, .layout = layout_, .ranks = ranks,
                     .device = [&](int rank) { return device_[rank].data(); }, .host = host_.data(),
                     .bounds = [&](int rank) {
                       Bounds whole = bounds(rank);

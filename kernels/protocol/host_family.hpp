@@ -50,7 +50,7 @@ struct HostCall {
 class HostFamily {
  public:
   /// Any candidate of the menu but nccl. `bounds` of a rank without its control, which is this family's.
-  HostFamily(CandidateId id, int ranks, std::size_t max_bytes, int island_size, const std::function<Bounds(int rank)>& bounds);
+  HostFamily(CandidateId id, int ranks, std::size_t max_bytes, const std::function<Bounds(int rank)>& bounds);
 
   CandidateId id() const { return id_; }
   std::size_t max_bytes() const { return max_bytes_; }

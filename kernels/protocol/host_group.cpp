@@ -43,7 +43,7 @@ struct HostGroup::State {
     auto& family = families[static_cast<std::size_t>(id)];
     if (family == nullptr) {
       const auto bounds = [&](int rank) { return Bounds{nullptr, &reports[rank], &group_abort, timeout_ns}; };
-      family = std::make_unique<HostFamily>(id, ranks, max_bytes, island_size_of(ranks), bounds);
+      family = std::make_unique<HostFamily>(id, ranks, max_bytes, bounds);
       family->start_at(first_epoch);
     }
     return *family;
@@ -66,7 +66,7 @@ Status HostGroup::all_reduce(CandidateId candidate, const Geometry& geometry, DT
                              const std::vector<void*>& outputs, std::size_t count, bool lossy_wire) {
   const CandidateInfo& info = info_of(candidate);
   if (info.path == Path::nccl) return Error{Reason::unavailable, "nccl has no protocol of ours to run on CPU threads"};
-  const AdmitFacts facts{.ranks = state_->ranks, .peer_access = true, .island_size = island_size_of(state_->ranks)};
+  const AdmitFacts facts{.ranks = state_->ranks, .peer_access = true};
   if (std::string why = refusal(info, facts); !why.empty()) return Error{Reason::unavailable, std::string(info.name) + " " + why};
   CandidateId actual = candidate;
   const bool in_place = std::equal(inputs.begin(), inputs.end(), outputs.begin(), [](const void* in, void* out) { return in == out; });

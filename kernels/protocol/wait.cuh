@@ -98,13 +98,9 @@ ARTUNE_BOTH_RARE std::uint64_t look_around(std::uint32_t polls, std::uint64_t st
 /// Called after a poll that missed. True: leave, the call has failed.
 ARTUNE_BOTH bool give_up(Patience& patience, const Bounds& bounds, int rank, int peer, std::uint32_t block, std::uint64_t expected,
                          std::uint64_t seen) {
-#if defined(ARTUNE_WITHOUT_SAFETY)
-  return false;  // what the bound costs is measured by leaving it out (tests/gpu/kernel_floor.cpp)
-#else
   if (++patience.polls % kPollsPerLook != 0) return false;
   patience.started_ns = look_around(patience.polls, patience.started_ns, bounds, rank, peer, block, expected, seen);
   return patience.started_ns == kGone;
-#endif
 }
 
 /// Polls a flag until it shows `expected`: exactly that, since in every protocol a flag takes its next value only after all

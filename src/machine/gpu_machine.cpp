@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/tuned_name.hpp"
 #include "comm/self_test.hpp"
 #include "machine/gpu_ranks.hpp"
 #include "machine/gpu_tuned.hpp"
@@ -19,7 +20,6 @@
 namespace artune {
 namespace {
 
-constexpr std::string_view kTunedName = "tuned";
 // A batch lasts about this long: long against the resolution of events (half a microsecond), short against a budget.
 constexpr double kBatchUs = 1000;
 constexpr int kMostCallsPerBatch = 50;

@@ -160,8 +160,7 @@ std::string RigMachine::refusal_of(const CandidateInfo& info, const Shape& shape
                         .multiprocessors = 1,
                         .bytes = shape.bytes,
                         .peer_access = true,
-                        .nccl = rig_.nccl.available,
-                        .island_size = island_size_of(shape.ranks)});
+                        .nccl = rig_.nccl.available});
 }
 
 std::vector<Offer> RigMachine::candidates(const Shape& shape) {
@@ -171,8 +170,7 @@ std::vector<Offer> RigMachine::candidates(const Shape& shape) {
                    .multiprocessors = 0,
                    .bytes = shape.bytes,
                    .peer_access = true,
-                   .nccl = rig_.nccl.available,
-                   .island_size = island_size_of(shape.ranks)};
+                   .nccl = rig_.nccl.available};
   for (const std::size_t gpu : gpus_of(shape.ranks)) {
     const int here = rig_.gpus[gpu].multiprocessors;
     facts.multiprocessors = facts.multiprocessors == 0 ? here : std::min(facts.multiprocessors, here);
@@ -203,8 +201,7 @@ Outcome RigMachine::admit(const Candidate& candidate, const Shape& shape) const 
                                           .multiprocessors = 1,
                                           .bytes = shape.bytes,
                                           .peer_access = access,
-                                          .nccl = rig_.nccl.available,
-                                          .island_size = island_size_of(shape.ranks)});
+                                          .nccl = rig_.nccl.available});
   return why.empty() ? Outcome{} : Outcome{OutcomeKind::unavailable, why};
 }
 

@@ -18,7 +18,7 @@ std::string menu_names() {
 /// Which fields a candidate's geometry has: asked of the menu itself, so that a new candidate needs no rule here.
 Geometry geometry_shape(const CandidateInfo& info) {
   constexpr std::size_t typical_bytes = std::size_t{1} << 20;
-  return info.geometries({.ranks = 2, .multiprocessors = 64, .bytes = typical_bytes, .peer_access = true, .nccl = true, .island_size = 1}).front();
+  return info.geometries({.ranks = 2, .multiprocessors = 64, .bytes = typical_bytes, .peer_access = true, .nccl = true}).front();
 }
 
 std::string geometry_problem(const CandidateInfo& info, const Geometry& geometry) {

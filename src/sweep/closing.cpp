@@ -5,12 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/tuned_name.hpp"
 #include "base/units.hpp"
 #include "sweep/print.hpp"
 #include "sweep/statistics.hpp"
@@ -40,35 +39,29 @@ std::vector<std::size_t> measured_sizes(const Block& block, std::size_t from, st
   return sizes;
 }
 
-/// The candidate that loses least against the winner of each size, among those with a figure at all of them.
-std::string best_over(const Block& block, const std::vector<std::size_t>& sizes) {
-  std::string best_name;
-  double least = 0;
-  for (const auto& name : block.names) {
-    if (name == kTunedName) continue;
-    double loss = 0;
-    bool everywhere = true;
-    for (const std::size_t bytes : sizes) {
-      const SweepRow* row = block.best(name, bytes);
-      everywhere = everywhere && row != nullptr;
-      if (row != nullptr) loss += std::log(row->median_us / block.winner(bytes)->median_us);
-    }
-    if (everywhere && (best_name.empty() || loss < least)) {
-      best_name = name;
-      least = loss;
+/// Who wins how many of `sizes`, most first. Not one candidate for all: what wins a kilobyte may not even be tried at 64.
+std::vector<std::pair<std::string, int>> winners_over(const Block& block, const std::vector<std::size_t>& sizes) {
+  std::vector<std::pair<std::string, int>> winners;
+  for (const std::size_t bytes : sizes) {
+    const std::string& name = block.winner(bytes)->candidate.name;
+    const auto known = std::find_if(winners.begin(), winners.end(), [&](const auto& entry) { return entry.first == name; });
+    if (known == winners.end()) {
+      winners.emplace_back(name, 1);
+    } else {
+      ++known->second;
     }
   }
-  return best_name;
+  std::stable_sort(winners.begin(), winners.end(), [](const auto& x, const auto& y) { return x.second > y.second; });
+  return winners;
 }
 
-/// "saves 3.5 µs (63 %) against NCCL's best", the typical size's figures.
-std::string against_nccl(const Block& block, const std::vector<std::size_t>& sizes, const std::string& name, double noise_percent) {
-  if (name == "nccl") return "nothing beats it";
+/// "typically 3.5 µs (63 %) under NCCL's best": what the winners save at the typical size.
+std::string against_nccl(const Block& block, const std::vector<std::size_t>& sizes, double noise_percent) {
   std::vector<double> saved_us, saved_percent;
   for (const std::size_t bytes : sizes) {
     const SweepRow* nccl = block.best("nccl", bytes);
     if (nccl == nullptr) continue;
-    saved_us.push_back(nccl->median_us - block.best(name, bytes)->median_us);
+    saved_us.push_back(nccl->median_us - block.winner(bytes)->median_us);
     saved_percent.push_back(saved_us.back() / nccl->median_us * 100);
   }
   if (saved_us.empty()) return "no NCCL to compare with";
@@ -78,18 +71,24 @@ std::string against_nccl(const Block& block, const std::vector<std::size_t>& siz
 
 std::string winner_line(const char* what, const Sweep& sweep, const Block& block, const std::vector<std::size_t>& sizes) {
   if (sizes.empty()) return {};
-  const std::string name = best_over(block, sizes);
-  if (name.empty()) return {};
-  const auto wins = std::count_if(sizes.begin(), sizes.end(), [&](std::size_t bytes) { return block.winner(bytes)->candidate.name == name; });
-  double low = block.best(name, sizes.front())->median_us;
+  const auto winners = winners_over(block, sizes);
+  double low = block.winner(sizes.front())->median_us;
   double high = low;
   for (const std::size_t bytes : sizes) {
-    low = std::min(low, block.best(name, bytes)->median_us);
-    high = std::max(high, block.best(name, bytes)->median_us);
+    low = std::min(low, block.winner(bytes)->median_us);
+    high = std::max(high, block.winner(bytes)->median_us);
   }
   const std::string span = us_text(low) == us_text(high) ? us_text(low) : us_text(low) + " to " + us_text(high);
-  return fmt::format("{}: {}{}, {} µs, fastest at {} of {} sizes ({}); {}.\n", what, sweep.header.simulated ? "by the model " : "", name, span,
-                     wins, sizes.size(), block_title(block), against_nccl(block, sizes, name, sweep.noise_floor_percent));
+  std::string names;
+  for (const auto& [name, wins] : winners) {
+    names += fmt::format("{}{}{}", names.empty() ? "" : ", ", name, winners.size() == 1 ? "" : fmt::format(" at {}", wins));
+  }
+  const bool only_one = winners.size() == 1;
+  const std::string where = !only_one          ? fmt::format("{} of {} sizes, {} µs", names, sizes.size(), span)
+                            : sizes.size() > 1 ? fmt::format("{}, {} µs, fastest at all {} sizes", names, span, sizes.size())
+                                               : fmt::format("{}, {} µs, fastest at the one size", names, span);
+  return fmt::format("{}: {}{} ({}); {}.\n", what, sweep.header.simulated ? "by the model " : "", where, block_title(block),
+                     only_one && winners.front().first == "nccl" ? "nothing beats it" : against_nccl(block, sizes, sweep.noise_floor_percent));
 }
 
 std::string join(const std::set<std::string>& words) {

@@ -4,7 +4,7 @@
 #
 # Everything that needs a GPU, in one go, on binaries built elsewhere: checks, faults, sanitizer, tuning, the example.
 #
-#   tests/gpu/acceptance.sh BIN OUT     BIN holds ar-tune, gpu_group and example_all_reduce (built with ARTUNE_TEST_FAULTS);
+#   tests/gpu/acceptance.sh BIN OUT     BIN holds ar-tune, artune-soak, gpu_group and example_all_reduce (built with ARTUNE_TEST_FAULTS);
 #                                       documents and logs go to OUT. ARTUNE_NCCL_LIB names an NCCL of 2.30 or newer.
 # With fewer than two GPUs the ranks share one: a rehearsal. Prints a short table; exit 1 when anything failed.
 set -u
@@ -31,6 +31,7 @@ expect 0 gpu_group gpu_group
 if command -v compute-sanitizer >/dev/null; then
   expect 0 memcheck compute-sanitizer --tool memcheck --error-exitcode 9 gpu_group --gtest_filter='Ranks/OnGpu.*/0:Ranks/OnGpu.Every*/1'
 fi
+expect 0 soak artune-soak --calls 2e5 --duration 20s
 small=(--ranks-per-gpu "$(share 2)" --ranks 2 --sizes 4K,64K --dtype bf16 --mode graph --budget 5s)
 ARTUNE_TEST_FAULT='crash:p2p/one-shot/ll@4096' expect 0 fault_crash ar-tune sweep "${small[@]}" -o "$out/fault_crash.json"
 has fault_crash 'crash'

@@ -153,7 +153,7 @@ std::vector<CandidateId> candidates() {
 }
 
 bool may_run(CandidateId id, int ranks) {
-  return refusal(info_of(id), {.ranks = ranks, .peer_access = true, .island_size = island_size_of(ranks)}).empty();
+  return refusal(info_of(id), {.ranks = ranks, .peer_access = true}).empty();
 }
 
 std::vector<std::tuple<CandidateId, int, DType>> candidates_of_all_groups() {
@@ -298,7 +298,7 @@ TEST_P(LlWrap, ATagOfTwoPeriodsAgoIsCleared) {
   constexpr std::uint64_t kOld = 10;  // even: slot 0
   std::vector<FailureReport> reports(kRanks);
   std::uint32_t abort = 0;
-  HostFamily family(GetParam(), kRanks, 512, 0, [&](int rank) { return Bounds{nullptr, &reports[rank], &abort, 300'000'000}; });
+  HostFamily family(GetParam(), kRanks, 512, [&](int rank) { return Bounds{nullptr, &reports[rank], &abort, 300'000'000}; });
   std::vector<std::vector<float>> inputs(kRanks, std::vector<float>(128, 1.0F)), outputs = inputs;
   HostCall call{.form = Form::f32, .inputs = {}, .outputs = {}};
   for (int rank = 0; rank < kRanks; ++rank) {

@@ -17,7 +17,7 @@ namespace {
 
 SlabRequest everything(int ranks, int ranks_per_gpu, std::size_t cap) {
   SlabRequest request{
-      .ranks = ranks, .ranks_per_gpu = ranks_per_gpu, .island_size = island_size_of(ranks), .max_memory_bytes = cap};
+      .ranks = ranks, .ranks_per_gpu = ranks_per_gpu, .max_memory_bytes = cap};
   request.largest_message.fill(SIZE_MAX);
   return request;
 }
@@ -31,7 +31,7 @@ TEST(SlabPlan, StaysUnderTheCapForEveryGroup) {
         for (const CandidateInfo& info : menu()) {
           const std::size_t bytes = planned[static_cast<std::size_t>(info.id)];
           EXPECT_TRUE(bytes == 0 || std::has_single_bit(bytes)) << info.name;
-          used += slab_layout(info.id, bytes, ranks, island_size_of(ranks)).device_bytes;
+          used += slab_layout(info.id, bytes, ranks).device_bytes;
         }
         EXPECT_LE(used * static_cast<std::size_t>(per_gpu), cap) << ranks << " ranks, " << per_gpu << " per GPU";
       }
@@ -84,7 +84,7 @@ TEST(Wiring, WritersAndReadersAgreeAndNoTwoPlacesMeet) {
       const int islands = island_size_of(ranks);
       if (info.path == Path::nccl || (info.algorithm == Algorithm::hierarchical && islands == 0)) continue;
       SCOPED_TRACE(testing::Message() << info.name << ", " << ranks << " ranks");
-      const SlabLayout layout = slab_layout(info.id, kBytes, ranks, islands);
+      const SlabLayout layout = slab_layout(info.id, kBytes, ranks);
       // Only addresses are compared, so the slabs needn't exist; far apart, so that an overrun can't meet the next one.
       const auto slab = [](int rank) {
         return reinterpret_cast<char*>((std::uintptr_t{1} << 32) * static_cast<unsigned>(rank + 1));
@@ -94,7 +94,6 @@ TEST(Wiring, WritersAndReadersAgreeAndNoTwoPlacesMeet) {
       const Slabs slabs{.id = info.id,
                         .layout = layout,
                         .ranks = ranks,
-                        .island_size = islands,
                         .device = slab,
                         .host = slab(ranks),
                         .bounds = [](int) { return Bounds{}; }};

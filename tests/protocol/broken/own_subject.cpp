@@ -35,7 +35,7 @@ std::uint64_t* Place::own_word() const { return reinterpret_cast<std::uint64_t*>
 
 OwnSubject::OwnSubject(std::string name, CandidateId like, int ranks, std::uint64_t start_epoch, Body body)
     : Subject(std::move(name), ranks, kMaxBytes),
-      layout_(slab_layout(like, kMaxBytes, ranks, island_size_of(ranks))),
+      layout_(slab_layout(like, kMaxBytes, ranks)),
       host_(layout_.host_bytes, 0),
       body_(std::move(body)) {
   const CandidateInfo& info = info_of(like);
@@ -48,7 +48,6 @@ OwnSubject::OwnSubject(std::string name, CandidateId like, int ranks, std::uint6
   const Slabs slabs{.id = like,
                     .layout = layout_,
                     .ranks = ranks,
-                    .island_size = island_size_of(ranks),
                     .device = [&](int rank) { return device_[rank].data(); },
                     .host = host_.data(),
                     .bounds =

@@ -145,7 +145,7 @@ struct Bench {
 
 FamilySubject::FamilySubject(CandidateId id, int ranks, std::uint64_t start_epoch)
     : Subject(std::string(info_of(id).name), ranks, kMaxBytes),
-      family_(id, ranks, kMaxBytes, island_size_of(ranks), [this](int rank) { return bounds(rank); }) {
+      family_(id, ranks, kMaxBytes, [this](int rank) { return bounds(rank); }) {
   const CandidateInfo& info = info_of(id);
   family_.start_at(start_epoch);
   most_blocks = std::min(most_blocks, family_.most_blocks());

@@ -17,7 +17,7 @@ constexpr std::size_t kMax = std::size_t{1} << 20;
 
 AdmitFacts facts_of(int ranks) {
   return {
-      .ranks = ranks, .ranks_per_gpu = ranks, .multiprocessors = 132, .peer_access = true, .island_size = island_size_of(ranks)};
+      .ranks = ranks, .ranks_per_gpu = ranks, .multiprocessors = 132, .peer_access = true};
 }
 
 std::vector<Cell> cells_for(int ranks, const Filter& filter = {}, std::size_t max = kMax, std::size_t slab = kMax / 2) {
