@@ -16,6 +16,11 @@
 namespace artune {
 namespace {
 
+#if defined(ARTUNE_UNGUARDED)
+constexpr std::size_t kControlBytes = sizeof(Control) * kMostBlocks;
+#else
+constexpr std::size_t kControlBytes = sizeof(Control);
+#endif
 constexpr std::size_t kReportBytes = 128;  // one line a rank: no two ranks' reports share one
 static_assert(sizeof(FailureReport) <= kReportBytes);
 
@@ -170,7 +175,7 @@ void Group::allocate() {
     if (layout.host_bytes > 0) host_slabs_[index] = PinnedMemory(layout.host_bytes);
     for (int rank = 0; rank < ranks(); ++rank) {
       Rank& mine = *ranks_[rank];
-      mine.controls[index] = DeviceMemory(device(rank), sizeof(Control));
+      mine.controls[index] = DeviceMemory(device(rank), kControlBytes);
       if (layout.device_bytes > 0) mine.slabs[index] = DeviceMemory(device(rank), layout.device_bytes, fill);
     }
     wire(info);
@@ -521,14 +526,17 @@ void Group::launch_staged(int rank, const Geometry& geometry, const void* input,
 
   launch_exchange_begin(arguments, chunks, stream);
   after(up, stream, mine.fork);
-  for (int c = 0; c < chunks; ++c) {
+  const auto send = [&](int c) {
     const std::size_t at = static_cast<std::size_t>(c) * chunk_bytes;
     const std::size_t size = std::min(chunk_bytes, bytes - at);
     ARTUNE_CHECK_CUDA(cudaMemcpyAsync(wiring.own + at, static_cast<const char*>(input) + at, size, cudaMemcpyDeviceToHost, up));
     launch_exchange_publish(arguments, c, up);
     if (branches) ARTUNE_CHECK_CUDA(cudaEventRecord(mine.published[c], up));
-  }
+  };
+  send(0);
   for (int c = 0; c < chunks; ++c) {
+    // One ahead: in one stream too, a rank's next chunk goes up while a peer's chunk comes down.
+    if (c + 1 < chunks) send(c + 1);
     const std::size_t at = static_cast<std::size_t>(c) * chunk_bytes;
     const std::size_t size = std::min(chunk_bytes, bytes - at);
     if (branches) ARTUNE_CHECK_CUDA(cudaStreamWaitEvent(down, mine.published[c], 0));

@@ -50,6 +50,7 @@ OneShotArguments wire_one_shot(const Slabs& slabs, int rank) {
   arguments.slot_bytes = slabs.layout.slot_bytes;
   const bool flags = slabs.layout.flags_bytes > 0;
   const bool flags_once = info_of(slabs.id).staging == Staging::host;
+  arguments.most_pieces = info_of(slabs.id).staging == Staging::host ? kMostPieces : 1;
   // Peers in an order that starts after the rank itself: not all ranks write to rank 0 first.
   for (int step = 1; step < slabs.ranks; ++step) {
     const int peer = (rank + step) % slabs.ranks;

@@ -15,11 +15,10 @@ __global__ void __launch_bounds__(kMostThreads, kBlocksPerMultiprocessor)
   const Lane lane = Lane::current();
   const Entry entry = load_entry(arguments.control);
   if (entry.error != 0) return leave_with_nan<F>(arguments.output, arguments.count, lane);
-  flag_send<F>(arguments, lane, entry.epoch);
   EpochStep step;
-  if (lane.thread == 0) step.start(arguments.control, lane.blocks, entry.epoch);
-  const bool alive = __syncthreads_and(flag_wait(arguments, lane, entry.epoch)) != 0;
-  flag_reduce<F, N>(arguments, lane, entry.epoch, alive);
+  OneShotFlag<F>(arguments, lane, entry.epoch).template run<N>([&] {
+    if (lane.thread == 0) step.start(arguments.control, lane.blocks, entry.epoch);
+  });
   if (lane.thread == 0) step.finish(arguments.control, lane.blocks, entry.epoch, arguments.bounds, arguments.rank);
 }
 
@@ -39,11 +38,11 @@ __global__ void __launch_bounds__(kMostThreads, kBlocksPerMultiprocessor)
   if (lane.thread == 0) step.finish(arguments.control, lane.blocks, entry.epoch, arguments.bounds, arguments.rank);
 }
 
-struct OneShotFlag {
+struct OneShotFlagKernels {
   template <Form F, int N>
   static constexpr auto kernel = one_shot_flag_kernel<F, N>;
 };
-struct TwoShotFlag {
+struct TwoShotFlagKernels {
   template <Form F, int N>
   static constexpr auto kernel = two_shot_flag_kernel<F, N>;
 };
@@ -51,16 +50,16 @@ struct TwoShotFlag {
 }  // namespace
 
 void launch_one_shot_flag(const OneShotArguments& arguments, Form form, int blocks, int threads, cudaStream_t stream) {
-  launch_kernel(by_form_and_ranks<OneShotFlag>(form, arguments.ranks), arguments, blocks, threads, stream);
+  launch_kernel(by_form_and_ranks<OneShotFlagKernels>(form, arguments.ranks), arguments, blocks, threads, stream);
 }
 
 void launch_two_shot_flag(const TwoShotArguments& arguments, Form form, int blocks, int threads, cudaStream_t stream) {
-  launch_kernel(by_form_and_ranks<TwoShotFlag>(form, arguments.ranks), arguments, blocks, threads, stream);
+  launch_kernel(by_form_and_ranks<TwoShotFlagKernels>(form, arguments.ranks), arguments, blocks, threads, stream);
 }
 
 void load_flag_kernels() {
-  load_family<OneShotFlag>();
-  load_family<TwoShotFlag>();
+  load_family<OneShotFlagKernels>();
+  load_family<TwoShotFlagKernels>();
 }
 
 }  // namespace artune

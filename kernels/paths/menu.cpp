@@ -78,7 +78,7 @@ std::vector<Geometry> host_ll_geometries(const AdmitFacts& facts) {
 }
 
 std::vector<Geometry> host_flag_geometries(const AdmitFacts& facts) {
-  return distinct({spread(facts, 256, kVectorBytes, 1, 32), spread(facts, 512, kVectorBytes, 4, 16)});
+  return distinct({spread(facts, 256, kVectorBytes, 1, 32), spread(facts, 512, kVectorBytes, 2, 32), spread(facts, 512, kVectorBytes, 4, 16)});
 }
 
 std::vector<Geometry> host_two_shot_geometries(const AdmitFacts& facts) {
@@ -141,7 +141,7 @@ constexpr std::array<CandidateInfo, kMenuSize> kMenu = {{
     {CandidateId::host_one_shot_ll, "host/one-shot/ll", Path::host, one_shot, ll, Staging::host, kRankOrder,
      2, kAll, 0, kMi / 4, host_ll_geometries},
     {CandidateId::host_one_shot_flag, "host/one-shot/flag", Path::host, one_shot, flag, Staging::host, kRankOrder,
-     2, kAll, 0, 4 * kMi, host_flag_geometries},
+     2, kAll, 0, 0, host_flag_geometries},
     {CandidateId::host_two_shot_flag, "host/two-shot/flag", Path::host, two_shot, flag, Staging::host, kRankOrder,
      3, kAll, 16 * kKi, 16 * kMi, host_two_shot_geometries},
     {CandidateId::host_copy_engine, "host/copy-engine", Path::host, copies, flag, Staging::host, kRankOrder,

@@ -24,6 +24,9 @@ inline constexpr std::size_t kFlagStrideBytes = 128;
 inline constexpr int kMostBlocks = 128;
 inline constexpr std::size_t kFlagsBytes = kMostBlocks * kFlagStrideBytes;
 
+/// Pieces in which a block of host/one-shot/flag sends: while it reads one, the link takes the next the other way.
+inline constexpr std::uint32_t kMostPieces = 8;
+
 /// Chunks of one launch of host/copy-engine: what its boards have room for.
 inline constexpr int kMostChunks = 64;
 
@@ -68,7 +71,8 @@ struct Area {
 ///   pull   one send area, this rank's own; the receive areas are the peers'
 ///   host   as pull, everything in host memory
 /// Flag protocol besides: flags[s].send, s < flag_sends, and flags[p].receive, slots of kFlagsBytes each. A flag always
-/// lies in memory of its readers (host: of all), so that nobody polls across a link.
+/// lies in memory of its readers (host: of all), so that nobody polls across a link. A block hands over its part of the
+/// message in up to most_pieces pieces.
 struct OneShotArguments {
   const void* input;
   void* output;
@@ -78,6 +82,7 @@ struct OneShotArguments {
   std::int16_t rank, ranks, sends, flag_sends;
   Area data[kMaxRanks];
   Area flags[kMaxRanks];
+  std::uint32_t most_pieces;
   Bounds bounds;
 };
 

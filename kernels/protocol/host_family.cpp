@@ -50,11 +50,8 @@ void two_shot_packets(const TwoShotArguments& arguments, const Lane& lane, const
 
 template <Form F>
 void one_shot_flag(const OneShotArguments& arguments, const Lane& lane, const Entry& entry) {
-  flag_send<F>(arguments, lane, entry.epoch);
   EpochStep step;
-  step.start(arguments.control, lane.blocks, entry.epoch);
-  const bool alive = flag_wait(arguments, lane, entry.epoch);
-  flag_reduce<F, 0>(arguments, lane, entry.epoch, alive);
+  OneShotFlag<F>(arguments, lane, entry.epoch).template run<0>([&] { step.start(arguments.control, lane.blocks, entry.epoch); });
   step.finish(arguments.control, lane.blocks, entry.epoch, arguments.bounds, arguments.rank);
 }
 

@@ -218,6 +218,28 @@ ARTUNE_BOTH std::uint32_t opaque_zero() {
 #endif
 }
 
+#if defined(ARTUNE_UNGUARDED)
+/// See protocol/wait.cuh: every block of the grid counts for itself.
+ARTUNE_BOTH Control* own_control(Control* control) {
+#if defined(__CUDA_ARCH__)
+  return control + blockIdx.x;
+#else
+  return control;
+#endif
+}
+ARTUNE_BOTH const Control* own_control(const Control* control) { return own_control(const_cast<Control*>(control)); }
+ARTUNE_BOTH void store_word64(std::uint64_t* to, std::uint64_t value) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+#else
+  *to = value;
+#endif
+}
+#else
+ARTUNE_BOTH const Control* own_control(const Control* control) { return control; }
+ARTUNE_BOTH Control* own_control(Control* control) { return control; }
+#endif
+
 /// The epoch and the sticky error of a control block, in one access on the GPU.
 struct Entry {
   std::uint64_t epoch;
@@ -227,7 +249,7 @@ struct Entry {
 ARTUNE_BOTH Entry load_entry(const Control* control) {
 #if defined(__CUDA_ARCH__)
   std::uint64_t epoch, rest;
-  asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(epoch), "=l"(rest) : "l"(control) : "memory");
+  asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(epoch), "=l"(rest) : "l"(own_control(control)) : "memory");
   return {epoch ^ opaque_zero() * 0x100000001ULL, static_cast<std::uint32_t>(rest)};
 #else
   return {host::load(&control->epoch, host::relaxed), host::load(&control->error, host::relaxed)};
@@ -243,7 +265,7 @@ struct Before {
 ARTUNE_BOTH Before load_before(const Control* control) {
 #if defined(__CUDA_ARCH__)
   std::uint64_t units, rest;
-  asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(units), "=l"(rest) : "l"(&control->units) : "memory");
+  asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(units), "=l"(rest) : "l"(&own_control(control)->units) : "memory");
   return {units, static_cast<std::uint32_t>(rest)};
 #else
   return {host::load(&control->units, host::relaxed), host::load(&control->turn, host::relaxed)};
@@ -252,7 +274,7 @@ ARTUNE_BOTH Before load_before(const Control* control) {
 
 ARTUNE_BOTH void store_before(Control* control, Before before) {
 #if defined(__CUDA_ARCH__)
-  asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(&control->units), "l"(before.units), "l"(std::uint64_t{before.turn})
+  asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(&own_control(control)->units), "l"(before.units), "l"(std::uint64_t{before.turn})
                : "memory");
 #else
   host::store(&control->units, before.units, host::relaxed);
@@ -303,6 +325,15 @@ ARTUNE_BOTH bool elected() {
 ARTUNE_BOTH void block_barrier() {
 #if defined(__CUDA_ARCH__)
   __syncthreads();
+#endif
+}
+
+/// As block_barrier(); whether all threads say so.
+ARTUNE_BOTH bool block_agrees(bool yes) {
+#if defined(__CUDA_ARCH__)
+  return __syncthreads_and(yes) != 0;
+#else
+  return yes;
 #endif
 }
 

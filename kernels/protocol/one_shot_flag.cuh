@@ -5,19 +5,21 @@
 // p2p/one-shot/flag (push), p2p/one-shot/pull (stage in the own slab, announce, read the peers' slabs) and
 // host/one-shot/flag (stage once in host memory that all read).
 //
-// Protocol. Call number `epoch` uses slot epoch % 2. Block b owns the 16-byte units u with (u / threads) % blocks == b;
-// launches of one call have the same grid on all ranks. The block stores its units where `data` says, all its threads meet
-// at a barrier, and one thread per reader stores flag[b] = epoch + 1 with release at system scope: barrier and release
-// together order all of the block's stores before the flag. The receiving block polls flag[b] of every peer with acquire,
-// meets at a barrier and reads the payload. The flag's writer is the payload's writer and placed it after the payload, so
-// no evidence is passed on by a third rank. Pushed, flag and payload lie in one allocation; pulled, the flag goes to the
-// reader (who would otherwise poll across the link) and the payload stays with its writer, where the release has put it
-// before the flag could leave.
+// Protocol. Call number `epoch` uses slot epoch % 2. Block b owns the 16-byte units u with (u / threads) % blocks == b, in
+// order, and cuts them into pieces (one, but through host memory); launches of one call have the same grid, and so the same
+// pieces, on all ranks. The block stores a piece where `data` says, all its threads meet at a barrier, and one thread per
+// reader stores the piece's flag = epoch + 1 with release at system scope: barrier and release together order all of the
+// block's stores before the flag. The receiving block polls the piece's flag of every peer with acquire, meets at a barrier
+// and reads the payload. The flag's writer is the payload's writer and placed it after the payload, so no evidence is passed
+// on by a third rank. Pushed, flag and payload lie in one allocation; pulled, the flag goes to the reader (who would
+// otherwise poll across the link) and the payload stays with its writer, where the release has put it before the flag could
+// leave. Through host memory every byte crosses the link twice, up and down: a block sends piece i + 1 before it waits for
+// piece i, so that both directions are in use.
 //
 // Slot reuse. Call k + 2 overwrites what was read in call k; a rank's call k + 1 ended only after block 0 saw every peer's
-// flag of call k + 1 (all blocks raise flags, with or without units), and a peer stores that after its call k has ended,
-// reads included. In one slot a flag steps from epoch - 1 to epoch + 1: never further, and never back; the flag of a block
-// that a smaller grid left out is older still, and so is not taken for either.
+// first flag of call k + 1 (all blocks raise the flags of all pieces, with or without units), and a peer stores that after
+// its call k has ended, reads included. In one slot a flag steps from epoch - 1 to epoch + 1: never further, and never back;
+// a flag that a call with fewer blocks or pieces left out is older still, and so is not taken for either.
 //
 // What would break this: relaxed flag stores; grids that differ between ranks; an epoch per block (blocks that sit out a
 // call would fall behind).
@@ -51,61 +53,119 @@ ARTUNE_BOTH bool wait_flags(const Area (&flags)[kMaxRanks], std::uint64_t at, st
   return alive;
 }
 
-/// Stores this lane's units and, after the barrier, the block's flags.
+/// How a block cuts its part of the message. `rounds` are the lane's units, lane.stride() apart.
+struct Pieces {
+  std::uint64_t rounds, rounds_each;
+  std::uint32_t count;
+
+  ARTUNE_BOTH Pieces(std::uint64_t units, const Lane& lane, std::uint32_t most)
+      : rounds(most == 1 ? 1 : (units + lane.stride() - 1) / lane.stride()), rounds_each(rounds), count(1) {
+    if (most == 1) return;
+    const std::uint32_t flags = std::uint32_t{kMostBlocks} / lane.blocks;   // the flags that a block has
+    const std::uint32_t limit = flags < 1 ? 1 : flags < most ? flags : most;
+    rounds_each = (rounds + limit - 1) / limit;
+    count = static_cast<std::uint32_t>((rounds + rounds_each - 1) / rounds_each);
+  }
+
+  ARTUNE_BOTH std::uint64_t first_unit(std::uint32_t piece, const Lane& lane) const { return lane.first() + piece * rounds_each * lane.stride(); }
+  /// One past the piece's last unit.
+  ARTUNE_BOTH std::uint64_t end_unit(std::uint32_t piece, const Lane& lane, std::uint64_t units) const {
+    if (piece + 1 == count) return units;
+    const std::uint64_t end = (piece + 1) * rounds_each * lane.stride();
+    return end < units ? end : units;
+  }
+  ARTUNE_BOTH std::uint64_t flag_at(std::uint32_t piece, std::uint64_t epoch, const Lane& lane) const {
+    return epoch % kSlots * kFlagsBytes + (lane.block * count + piece) * kFlagStrideBytes;
+  }
+};
+
 template <Form F>
-ARTUNE_BOTH void flag_send(const OneShotArguments& arguments, const Lane& lane, std::uint64_t epoch) {
-  const UserBuffer<F, kVectorWords> input(arguments.input, arguments.count);
-  const std::uint64_t slot = epoch % kSlots * arguments.slot_bytes;
+struct OneShotFlag {
+  const OneShotArguments& arguments;
+  const Lane& lane;
+  std::uint64_t epoch;
+  UserBuffer<F, kVectorWords> input, output;
+  Pieces pieces;
+  std::uint64_t slot;
+
+  ARTUNE_BOTH OneShotFlag(const OneShotArguments& arguments_, const Lane& lane_, std::uint64_t epoch_)
+      : arguments(arguments_), lane(lane_), epoch(epoch_), input(arguments_.input, arguments_.count), output(arguments_.output, arguments_.count),
+        pieces(input.units(), lane_, arguments_.most_pieces), slot(epoch_ % kSlots * arguments_.slot_bytes) {}
+
+  /// Stores this lane's units of a piece.
+  ARTUNE_BOTH void store(std::uint32_t piece) const {
+    const std::uint64_t end = pieces.end_unit(piece, lane, input.units());
 #if defined(__CUDA_ARCH__)
 #pragma unroll 4
 #endif
-  for (std::uint64_t unit = lane.first(); unit < input.units(); unit += lane.stride()) {
-    std::uint32_t words[kVectorWords];
-    input.load(unit, words);
-    for (int s = 0; s < arguments.sends; ++s) store_plain(arguments.data[s].send + slot + unit * kVectorBytes, words);
+    for (std::uint64_t unit = pieces.first_unit(piece, lane); unit < end; unit += lane.stride()) {
+      std::uint32_t words[kVectorWords];
+      input.load(unit, words);
+      for (int s = 0; s < arguments.sends; ++s) store_plain(arguments.data[s].send + slot + unit * kVectorBytes, words);
+    }
   }
-  block_barrier();
-  for (std::uint32_t s = lane.thread; s < static_cast<std::uint32_t>(arguments.flag_sends); s += lane.threads) {
-    store_release(flag_in(arguments.flags[s].send, block_flag_at(epoch, lane)), epoch + 1);
+
+  /// The piece's flags, once all the block's units of it are stored.
+  ARTUNE_BOTH void announce(std::uint32_t piece) const {
+    block_barrier();
+    for (std::uint32_t s = lane.thread; s < static_cast<std::uint32_t>(arguments.flag_sends); s += lane.threads) {
+      store_release(flag_in(arguments.flags[s].send, pieces.flag_at(piece, epoch, lane)), epoch + 1);
+    }
   }
-}
 
-/// Lane p waits for rank p. False: failed.
-ARTUNE_BOTH bool flag_wait(const OneShotArguments& arguments, const Lane& lane, std::uint64_t epoch) {
-  return wait_flags(arguments.flags, block_flag_at(epoch, lane), epoch + 1, arguments.rank, arguments.ranks, lane, arguments.bounds);
-}
+  /// Lane p waits for rank p. False: failed.
+  ARTUNE_BOTH bool wait(std::uint32_t piece) const {
+    return wait_flags(arguments.flags, pieces.flag_at(piece, epoch, lane), epoch + 1, arguments.rank, arguments.ranks, lane, arguments.bounds);
+  }
 
-/// Sums in rank order and stores; `alive` is the verdict of the whole block. Not alive: NaN.
-template <Form F, int N>
-ARTUNE_BOTH void flag_reduce(const OneShotArguments& arguments, const Lane& lane, std::uint64_t epoch, bool alive) {
-  const int ranks = N > 0 ? N : arguments.ranks;
-  const UserBuffer<F, kVectorWords> input(arguments.input, arguments.count);
-  const UserBuffer<F, kVectorWords> output(arguments.output, arguments.count);
-  const std::uint64_t slot = epoch % kSlots * arguments.slot_bytes;
+  /// Sums a piece in rank order and stores; `alive` is the verdict of the whole block. Not alive: NaN. N as in
+  /// kernel_table.cuh.
+  template <int N>
+  ARTUNE_BOTH void reduce(std::uint32_t piece, bool alive) const {
+    const int ranks = N > 0 ? N : arguments.ranks;
+    const std::uint64_t end = pieces.end_unit(piece, lane, input.units());
 #if defined(__CUDA_ARCH__)
 #pragma unroll 2
 #endif
-  for (std::uint64_t unit = lane.first(); unit < input.units(); unit += lane.stride()) {
-    if (!alive) {
-      output.store_nan(unit);
-      continue;
-    }
-    Sum<F, kVectorWords> sum;
+    for (std::uint64_t unit = pieces.first_unit(piece, lane); unit < end; unit += lane.stride()) {
+      if (!alive) {
+        output.store_nan(unit);
+        continue;
+      }
+      Sum<F, kVectorWords> sum;
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
-    for (int p = 0; p < (N > 0 ? N : kMaxRanks); ++p) {
-      if (p >= ranks) continue;
-      std::uint32_t words[kVectorWords];
-      if (p == arguments.rank) {
-        input.load(unit, words);
-      } else {
-        load_plain(arguments.data[p].receive + slot + unit * kVectorBytes, words);
+      for (int p = 0; p < (N > 0 ? N : kMaxRanks); ++p) {
+        if (p >= ranks) continue;
+        std::uint32_t words[kVectorWords];
+        if (p == arguments.rank) {
+          input.load(unit, words);
+        } else {
+          load_plain(arguments.data[p].receive + slot + unit * kVectorBytes, words);
+        }
+        sum.add(words);
       }
-      sum.add(words);
+      output.store(unit, sum);
     }
-    output.store(unit, sum);
   }
-}
+
+  /// The whole call of a block, but for the epoch's step: `entered` is called once all its threads have read the epoch.
+  template <int N, typename Entered>
+  ARTUNE_BOTH void run(const Entered& entered) const {
+    store(0);
+    announce(0);
+    entered();
+    bool alive = true;
+    for (std::uint32_t piece = 0; piece < pieces.count; ++piece) {
+      if (piece + 1 < pieces.count) {
+        store(piece + 1);
+        announce(piece + 1);
+      }
+      alive = block_agrees(alive && wait(piece));
+      reduce<N>(piece, alive);
+    }
+  }
+};
 
 }  // namespace artune

@@ -19,6 +19,7 @@ enum class FlagFault {
   flag_first,     ///< raised before the payload is stored
   half_range,     ///< every flag less than 2^63 ahead passes for a new one
   one_slot,
+  one_flag_for_all_pieces,  ///< the first piece's flag is raised again for the others
   epoch_per_block,     ///< every block counts its own calls
   one_flag_area,       ///< two-shot: both steps raise the same flags
   skips_empty_shards,  ///< two-shot: nobody raises or awaits flags for a shard without units. See README.md: not a fault
@@ -41,28 +42,29 @@ inline bool await(const char* area, std::uint64_t at, std::uint64_t expected, Fl
 
 inline void one_shot_flag(const Place& place, FlagFault fault) {
   const OneShotArguments arguments = place.one_shot();
-  OneShotArguments payload_only = arguments;
-  payload_only.flag_sends = 0;
   const Lane& lane = place.lane;
   const std::uint64_t calls =
       fault == FlagFault::epoch_per_block ? host::load(place.own_word(), host::relaxed) : place.entry.epoch;
   // What the slot is taken from: an even number names slot 0 for ever.
   const std::uint64_t turn = fault == FlagFault::one_slot ? 0 : calls;
-  const std::uint64_t at = block_flag_at(turn, lane);
-  const auto raise_all = [&] {
-    for (int s = 0; s < arguments.flag_sends; ++s) raise(arguments.flags[s].send, at, calls + 1, fault);
-  };
-  if (fault == FlagFault::flag_first) raise_all();
-  flag_send<Form::f32>(payload_only, lane, turn);
-  if (fault != FlagFault::flag_first) raise_all();
-  EpochStep step;
-  step.start(arguments.control, lane.blocks, place.entry.epoch);
+  const OneShotFlag<Form::f32> body(arguments, lane, turn);
   bool alive = true;
-  for (int p = 0; p < arguments.ranks; ++p) {
-    if (p == arguments.rank || !alive) continue;
-    alive = await(arguments.flags[p].receive, at, calls + 1, fault, arguments.bounds, arguments.rank, p, lane);
+  EpochStep step;
+  for (std::uint32_t piece = 0; piece < body.pieces.count; ++piece) {
+    const std::uint64_t at = body.pieces.flag_at(fault == FlagFault::one_flag_for_all_pieces ? 0 : piece, turn, lane);
+    const auto raise_all = [&] {
+      for (int s = 0; s < arguments.flag_sends; ++s) raise(arguments.flags[s].send, at, calls + 1, fault);
+    };
+    if (fault == FlagFault::flag_first) raise_all();
+    body.store(piece);
+    if (fault != FlagFault::flag_first) raise_all();
+    if (piece == 0) step.start(arguments.control, lane.blocks, place.entry.epoch);
+    for (int p = 0; p < arguments.ranks; ++p) {
+      if (p == arguments.rank || !alive) continue;
+      alive = await(arguments.flags[p].receive, at, calls + 1, fault, arguments.bounds, arguments.rank, p, lane);
+    }
+    body.reduce<0>(piece, alive);
   }
-  flag_reduce<Form::f32, 0>(arguments, lane, turn, alive);
   step.finish(arguments.control, lane.blocks, place.entry.epoch, arguments.bounds, arguments.rank);
   if (fault == FlagFault::epoch_per_block) host::store(place.own_word(), calls + 1, host::relaxed);
 }
