@@ -228,7 +228,9 @@ void Group::start_counters(const CandidateInfo& info) {
   };
   for (int rank = 0; rank < ranks(); ++rank) {
     const DeviceGuard guard(device(rank));
-    set(ranks_[rank]->controls[index].data(), sizeof epoch);
+    Control control{.epoch = epoch, .error = 0, .ticket = 0, .units = 0, .turn = 0, .unused = 0};
+    if (info.one_kernel()) control.ticket = first_ticket(epoch);
+    ARTUNE_CHECK_CUDA(cudaMemcpy(ranks_[rank]->controls[index].data(), &control, sizeof control, cudaMemcpyDefault));
     if (info.protocol == Protocol::flag) set(ranks_[rank]->slabs[index].data(), layouts_[index].device_bytes);
     ARTUNE_CHECK_CUDA(cudaDeviceSynchronize());
   }

@@ -13,7 +13,9 @@ __global__ void __launch_bounds__(kMostThreads, kBlocksPerMultiprocessor)
     direct_kernel(const __grid_constant__ DirectArguments arguments) {
   const Lane lane = Lane::current();
   const Entry entry = load_entry(arguments.control);
-  if (entry.error != 0) return leave_with_nan<F>(arguments.outputs[arguments.rank], arguments.count, lane);
+  if (!may_run(entry)) {
+    return leave_with_nan<F>(entry, arguments.bounds, arguments.rank, arguments.outputs[arguments.rank], arguments.count, lane);
+  }
   bool alive = __syncthreads_and(direct_meet(arguments, arguments.start, lane, entry.epoch)) != 0;
   EpochStep step;
   if (lane.thread == 0) step.start(arguments.control, lane.blocks, entry.epoch);

@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(kMostThreads, kBlocksPerMultiprocessor)
     one_shot_flag_kernel(const __grid_constant__ OneShotArguments arguments) {
   const Lane lane = Lane::current();
   const Entry entry = load_entry(arguments.control);
-  if (entry.error != 0) return leave_with_nan<F>(arguments.output, arguments.count, lane);
+  if (!may_run(entry)) return leave_with_nan<F>(entry, arguments.bounds, arguments.rank, arguments.output, arguments.count, lane);
   EpochStep step;
   OneShotFlag<F>(arguments, lane, entry.epoch).template run<N>([&] {
     if (lane.thread == 0) step.start(arguments.control, lane.blocks, entry.epoch);
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kMostThreads, kBlocksPerMultiprocessor)
     two_shot_flag_kernel(const __grid_constant__ TwoShotArguments arguments) {
   const Lane lane = Lane::current();
   const Entry entry = load_entry(arguments.control);
-  if (entry.error != 0) return leave_with_nan<F>(arguments.output, arguments.count, lane);
+  if (!may_run(entry)) return leave_with_nan<F>(entry, arguments.bounds, arguments.rank, arguments.output, arguments.count, lane);
   two_shot_scatter<F>(arguments, lane, entry.epoch);
   EpochStep step;
   if (lane.thread == 0) step.start(arguments.control, lane.blocks, entry.epoch);

@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(kMostThreads, kBlocksPerMultiprocessor)
     hierarchical_kernel(const __grid_constant__ HierarchicalArguments arguments) {
   const Lane lane = Lane::current();
   const Entry entry = load_entry(arguments.control);
-  if (entry.error != 0) return leave_with_nan<F>(arguments.output, arguments.count, lane);
+  if (!may_run(entry)) return leave_with_nan<F>(entry, arguments.bounds, arguments.rank, arguments.output, arguments.count, lane);
   island_scatter<F>(arguments, lane, entry.epoch);
   EpochStep step;
   if (lane.thread == 0) step.start(arguments.control, lane.blocks, entry.epoch);

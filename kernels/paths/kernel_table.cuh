@@ -53,9 +53,10 @@ void launch_kernel(const void* kernel, const Arguments& arguments, int blocks, i
   ARTUNE_CHECK_CUDA(cudaLaunchKernel(kernel, dim3(blocks), dim3(threads), parameters, 0, stream));
 }
 
-/// The rank's grid after an earlier failure: no spinning, and nothing that looks like a sum.
+/// The rank's grid when may_run() says no: no spinning, and nothing that looks like a sum.
 template <Form F>
-__device__ __noinline__ void leave_with_nan(void* output, std::uint64_t count, Lane lane) {
+__device__ __noinline__ void leave_with_nan(const Entry& entry, const Bounds& bounds, int rank, void* output, std::uint64_t count, Lane lane) {
+  note_overlap(entry, bounds, rank, lane.block);
   fill_with_nan<F>(output, count, lane);
 }
 

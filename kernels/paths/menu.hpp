@@ -95,6 +95,8 @@ struct CandidateInfo {
     return algorithm == Algorithm::one_shot ? CandidateId::p2p_one_shot_pull : CandidateId::p2p_two_shot_pull;
   }
   bool needs_peer_access() const { return path == Path::p2p || path == Path::ce; }
+  /// A call is one kernel, whose blocks wait; else copies with small kernels between them.
+  bool one_kernel() const { return algorithm != Algorithm::library && algorithm != Algorithm::copies && algorithm != Algorithm::ring; }
   /// Peers whose memory one rank must map.
   int peers_needed(const AdmitFacts& facts) const;
   bool worth_trying(std::size_t bytes) const {

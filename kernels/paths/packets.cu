@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(kMostThreads, kBlocksPerMultiprocessor)
   const Entry entry = load_entry(arguments.control);
   OneShotPackets<Format, F, N> body(arguments, lane);
   const auto call = Wire::call(arguments.control, entry.epoch);
-  if (entry.error != 0) return leave_with_nan<F>(arguments.output, arguments.count, lane);
+  if (!may_run(entry)) return leave_with_nan<F>(entry, arguments.bounds, arguments.rank, arguments.output, arguments.count, lane);
   body.send(call);
   body.clear_before(call);
   __syncthreads();
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kMostThreads, kBlocksPerMultiprocessor)
   const Entry entry = load_entry(arguments.control);
   const auto call = Wire::call(arguments.control, entry.epoch);
   const TwoShotPackets<Format, F, N> body(arguments, lane);
-  if (entry.error != 0) return leave_with_nan<F>(arguments.output, arguments.count, lane);
+  if (!may_run(entry)) return leave_with_nan<F>(entry, arguments.bounds, arguments.rank, arguments.output, arguments.count, lane);
   body.scatter(call);
   body.clear_before(call);
   __syncthreads();

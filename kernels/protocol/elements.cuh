@@ -214,8 +214,12 @@ class UserBuffer {
     }
   }
 
+  /// Whether the unit goes in vector accesses.
+  ARTUNE_BOTH bool whole(std::uint64_t unit) const { return aligned_ && (unit + 1) * kUnitBytes <= bytes_; }
+
   /// Of a sum that doesn't travel on: rounded to the user's type only.
-  ARTUNE_BOTH void store(std::uint64_t unit, const Sum<F, Words>& sum) const {
+  ARTUNE_BOTH void store(std::uint64_t unit, const Sum<F, Words>& sum) const { store(unit, sum, whole(unit)); }
+  ARTUNE_BOTH void store(std::uint64_t unit, const Sum<F, Words>& sum, bool whole_unit) const {
     std::uint32_t user[kUserWords];
     if constexpr (F == Form::f32_over_bf16) {
 #if defined(__CUDA_ARCH__)
@@ -225,7 +229,7 @@ class UserBuffer {
     } else {
       sum.round_to(user);
     }
-    store_user(unit, user);
+    store_user(unit, user, whole_unit);
   }
 
   ARTUNE_BOTH void store_nan(std::uint64_t unit) const {
@@ -237,7 +241,7 @@ class UserBuffer {
  private:
   ARTUNE_BOTH void load_user(std::uint64_t unit, std::uint32_t (&words)[kUserWords]) const {
     const std::uint64_t at = unit * kUnitBytes;
-    if (__builtin_expect(static_cast<long>(aligned_ && at + kUnitBytes <= bytes_), 1L) != 0) {
+    if (__builtin_expect(static_cast<long>(whole(unit)), 1L) != 0) {
       constexpr int kVector = kUserWords < 4 ? kUserWords : 4;
 #if defined(__CUDA_ARCH__)
 #pragma unroll
@@ -253,9 +257,10 @@ class UserBuffer {
     for (int w = 0; w < kUserWords; ++w) words[w] = ragged.word[w];
   }
 
-  ARTUNE_BOTH void store_user(std::uint64_t unit, const std::uint32_t (&words)[kUserWords]) const {
+  ARTUNE_BOTH void store_user(std::uint64_t unit, const std::uint32_t (&words)[kUserWords]) const { store_user(unit, words, whole(unit)); }
+  ARTUNE_BOTH void store_user(std::uint64_t unit, const std::uint32_t (&words)[kUserWords], bool whole_unit) const {
     const std::uint64_t at = unit * kUnitBytes;
-    if (__builtin_expect(static_cast<long>(aligned_ && at + kUnitBytes <= bytes_), 1L) != 0) {
+    if (__builtin_expect(static_cast<long>(whole_unit), 1L) != 0) {
       constexpr int kVector = kUserWords < 4 ? kUserWords : 4;
 #if defined(__CUDA_ARCH__)
 #pragma unroll

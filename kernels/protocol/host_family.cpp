@@ -123,6 +123,7 @@ HostFamily::HostFamily(CandidateId id, int ranks, std::size_t max_bytes, const s
                       whole.control = control_in(controls_[rank]);
                       return whole;
                     }};
+  for (int rank = 0; rank < ranks; ++rank) bounds_.push_back(slabs.bounds(rank));
   for (int rank = 0; rank < ranks; ++rank) {
     switch (info.algorithm) {
       case Algorithm::library: break;
@@ -149,7 +150,10 @@ int HostFamily::most_blocks() const {
 }
 
 void HostFamily::start_at(std::uint64_t epoch) {
-  for (HostMemory& control : controls_) control_in(control)->epoch = epoch;
+  for (HostMemory& control : controls_) {
+    control_in(control)->epoch = epoch;
+    if (info_of(id_).one_kernel()) control_in(control)->ticket = first_ticket(epoch);
+  }
   if (info_of(id_).protocol != Protocol::flag) return;
   // Flags as the calls before would have left them; what lies in the data's place is of no account.
   for (HostMemory* memory : shared_memory()) {
@@ -179,7 +183,10 @@ void HostFamily::run_as(const HostCall& call, int rank, int block) {
   const CandidateInfo& info = info_of(id_);
   const Lane lane{0, 1, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(call.blocks)};
   const Entry entry = load_entry(control_in(controls_[rank]));
-  if (entry.error != 0) return fill_with_nan<F>(call.outputs[rank], call.count, lane);
+  if (info.one_kernel() ? !may_run(entry) : entry.error != 0) {
+    note_overlap(entry, bounds_[rank], rank, lane.block);
+    return fill_with_nan<F>(call.outputs[rank], call.count, lane);
+  }
   switch (info.algorithm) {
     case Algorithm::library: return;
     case Algorithm::one_shot:

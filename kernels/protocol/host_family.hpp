@@ -83,6 +83,7 @@ class HostFamily {
   SlabLayout layout_;
   std::vector<HostMemory> controls_, device_;
   HostMemory host_;
+  std::vector<Bounds> bounds_;
   std::vector<OneShotArguments> one_shot_;
   std::vector<TwoShotArguments> two_shot_;
   std::vector<DirectArguments> direct_;

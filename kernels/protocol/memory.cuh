@@ -179,20 +179,6 @@ ARTUNE_BOTH std::uint32_t take_ticket(std::uint32_t* ticket, std::uint32_t holde
 #endif
 }
 
-/// As take_ticket(), ordering nothing: for callers whose earlier accesses have completed by themselves. On the GPU a
-/// release here would wait for every store of the thread to arrive, half a microsecond of a two-microsecond call. The
-/// answer isn't waited for either: look at it late.
-ARTUNE_BOTH std::uint32_t take_ticket_unordered(std::uint32_t* ticket, std::uint32_t holders) {
-#if defined(__CUDA_ARCH__)
-  if (holders == 1) return 0;
-  std::uint32_t before;
-  asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(before) : "l"(ticket), "r"(holders - 1) : "memory");
-  return before;
-#else
-  return take_ticket(ticket, holders);
-#endif
-}
-
 ARTUNE_BOTH bool is_last(std::uint32_t before, std::uint32_t holders) { return before == holders - 1; }
 
 /// Of one rank and family, in its device's memory. The epoch is the number of launches that have ended; every thread
@@ -228,31 +214,39 @@ ARTUNE_BOTH Control* own_control(Control* control) {
 #endif
 }
 ARTUNE_BOTH const Control* own_control(const Control* control) { return own_control(const_cast<Control*>(control)); }
-ARTUNE_BOTH void store_word64(std::uint64_t* to, std::uint64_t value) {
-#if defined(__CUDA_ARCH__)
-  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
-#else
-  *to = value;
-#endif
-}
 #else
 ARTUNE_BOTH const Control* own_control(const Control* control) { return control; }
 ARTUNE_BOTH Control* own_control(Control* control) { return control; }
 #endif
 
-/// The epoch and the sticky error of a control block, in one access on the GPU.
+/// Has the value computed here and kept in a register. Else the compiler would rather compute it again where it is used,
+/// from kernel parameters that it loads there: on the way from an arrival to what waits for it.
+template <typename T>
+ARTUNE_BOTH void keep(T& value) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (sizeof value == 8) {
+    asm volatile("" : "+l"(value));
+  } else {
+    asm volatile("" : "+r"(value));
+  }
+#else
+  (void)value;
+#endif
+}
+
+/// What a launch finds of its family, in one access on the GPU.
 struct Entry {
   std::uint64_t epoch;
-  std::uint32_t error;
+  std::uint32_t error, ticket;
 };
 
 ARTUNE_BOTH Entry load_entry(const Control* control) {
 #if defined(__CUDA_ARCH__)
   std::uint64_t epoch, rest;
   asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(epoch), "=l"(rest) : "l"(own_control(control)) : "memory");
-  return {epoch ^ opaque_zero() * 0x100000001ULL, static_cast<std::uint32_t>(rest)};
+  return {epoch ^ opaque_zero() * 0x100000001ULL, static_cast<std::uint32_t>(rest), static_cast<std::uint32_t>(rest >> 32)};
 #else
-  return {host::load(&control->epoch, host::relaxed), host::load(&control->error, host::relaxed)};
+  return {host::load(&control->epoch, host::relaxed), host::load(&control->error, host::relaxed), host::load(&control->ticket, host::relaxed)};
 #endif
 }
 
@@ -280,6 +274,51 @@ ARTUNE_BOTH void store_before(Control* control, Before before) {
   host::store(&control->units, before.units, host::relaxed);
   host::store(&control->turn, before.turn, host::relaxed);
 #endif
+}
+
+/// Of Control::ticket, where protocol/wait.cuh counts with it: the low bits count blocks, the others are the epoch's.
+inline constexpr std::uint32_t kTicketPlaces = 0xffff;
+ARTUNE_BOTH std::uint32_t first_ticket(std::uint64_t epoch) { return static_cast<std::uint32_t>(epoch) << 16; }
+
+/// Device-local, ordering nothing: for callers whose earlier accesses have completed by themselves. On the GPU a release
+/// here would wait for every store of the thread to arrive, half a microsecond of a two-microsecond call. The answer isn't
+/// waited for either: look at it late.
+ARTUNE_BOTH std::uint32_t draw_ticket(std::uint32_t* ticket) {
+#if defined(__CUDA_ARCH__)
+  std::uint32_t before;
+  asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(ticket) : "memory");
+  return before;
+#else
+  return host::fetch_add(ticket, 1U);
+#endif
+}
+
+/// Of a grid of one block: on to the next epoch's first ticket, with no answer. Two grids that do so at once leave a ticket
+/// that is ahead of the epoch: see may_run() in protocol/wait.cuh.
+ARTUNE_BOTH void pass_ticket(std::uint32_t* ticket) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" ::"l"(ticket), "r"(kTicketPlaces + 1) : "memory");
+#else
+  host::fetch_add(ticket, kTicketPlaces + 1);
+#endif
+}
+
+ARTUNE_BOTH void store_epoch_word(Control* control, std::uint64_t epoch) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(&control->epoch), "l"(epoch) : "memory");
+#else
+  host::store(&control->epoch, epoch, host::relaxed);
+#endif
+}
+
+/// The epoch of the next launch, and the first ticket of it.
+ARTUNE_BOTH void store_epoch(Control* control, std::uint64_t epoch) {
+#if defined(__CUDA_ARCH__)
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(&control->ticket), "r"(first_ticket(epoch)) : "memory");
+#else
+  host::store(&control->ticket, first_ticket(epoch), host::relaxed);
+#endif
+  store_epoch_word(control, epoch);
 }
 
 /// Steps the epoch that this launch read at entry, if it still stands there, and returns what stood: another value means

@@ -42,7 +42,7 @@ struct OneShotPackets {
   using Raw = typename Wire::Raw;
   static constexpr int kWords = Wire::kWords;
   using Wait = PacketWait<Wire>;
-  static constexpr int kUnrolled = N > 0 ? N : 1;   ///< N is the number of ranks, or 0 to take it from the arguments
+  static constexpr int kPeers = N > 0 ? N - 1 : 1;   ///< N is the number of ranks, or 0 to take it from the arguments
 
   const OneShotArguments& arguments;
   const Lane& lane;
@@ -50,24 +50,38 @@ struct OneShotPackets {
   /// All that the lane's first unit needs, ready before the epoch is: the unit, and where its packets go and come from in
   /// slot 0. A small message is one unit a lane, and the time from epoch to first store and first poll is what it waits for.
   std::uint32_t first[kWords] = {};
+  std::uint32_t has_first, first_is_whole;   ///< bool, in registers that can be kept
   std::uint64_t slot_bytes;
   int sends, rank;
-  char* to[kUnrolled] = {};
-  const char* from[kUnrolled] = {};
+  char* to[kPeers] = {};
+  const char* from[kPeers] = {};
 
   ARTUNE_BOTH OneShotPackets(const OneShotArguments& arguments_, const Lane& lane_)
       : arguments(arguments_), lane(lane_), input(arguments_.input, arguments_.count), output(arguments_.output, arguments_.count),
+        has_first(lane_.first() < input.units() ? 1 : 0), first_is_whole(output.whole(lane_.first()) ? 1 : 0),
         slot_bytes(arguments_.slot_bytes), sends(arguments_.sends), rank(arguments_.rank) {
-    if (lane.first() < input.units()) input.load(lane.first(), first);
-    const std::uint64_t at = lane.first() * Wire::kPacketBytes;
+    if (has_first != 0) input.load(lane.first(), first);
+    if constexpr (N > 0) {
+      const std::uint64_t at = lane.first() * Wire::kPacketBytes;
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
-    for (int p = 0; p < N; ++p) {
-      if (p < N - 1) to[p] = arguments.data[p].send + at;
-      from[p] = arguments.data[p].receive + at;
+      for (int i = 0; i < kPeers; ++i) {
+        to[i] = arguments.data[i].send + at;
+        from[i] = arguments.data[peer_at(i)].receive + at;
+        keep(to[i]);
+        keep(from[i]);
+      }
+      keep(has_first);
+      keep(first_is_whole);
+      keep(slot_bytes);
+      keep(sends);
+      keep(rank);
     }
   }
+
+  /// Peers are counted without this rank.
+  ARTUNE_BOTH int peer_at(int i) const { return i < rank ? i : i + 1; }
 
   ARTUNE_BOTH int ranks() const { return N > 0 ? N : arguments.ranks; }
 
@@ -75,11 +89,11 @@ struct OneShotPackets {
     const std::uint64_t slot = call.slot * slot_bytes;
     std::uint64_t unit = lane.first();
     if constexpr (N > 0) {
-      if (unit < input.units()) {
+      if (has_first != 0) {
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
-        for (int s = 0; s < N - 1; ++s) {
+        for (int s = 0; s < kPeers; ++s) {
           if (s < sends) Wire::send(to[s] + slot, first, call);
         }
       }
@@ -113,22 +127,28 @@ struct OneShotPackets {
   }
 
   /// The sum of a unit of which `own` is this rank's part, and its store. False: failed, NaN stored.
-  ARTUNE_BOTH bool reduce(std::uint64_t unit, const std::uint32_t (&own)[kWords], const Raw (&raws)[kUnrolled], bool alive) const {
+  ARTUNE_BOTH bool reduce(std::uint64_t unit, const std::uint32_t (&own)[kWords], const Raw (&raws)[kPeers], bool alive, bool whole) const {
     if (!alive) {
       output.store_nan(unit);
       return false;
     }
+    std::uint32_t theirs[kPeers][kWords];
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (int i = 0; i < kPeers; ++i) Wire::unpack(raws[i], theirs[i]);
     Sum<F, kWords> sum;
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
     for (int p = 0; p < N; ++p) {
+      constexpr int kLast = kPeers - 1;
+      const int after = p < kLast ? p : kLast, before = p > 0 ? p - 1 : 0;   // rank p's place if p comes before, after this rank
       std::uint32_t words[kWords];
-      Wire::unpack(raws[p], words);
-      for (int w = 0; w < kWords; ++w) words[w] = p == rank ? own[w] : words[w];
+      for (int w = 0; w < kWords; ++w) words[w] = p == rank ? own[w] : p < rank ? theirs[after][w] : theirs[before][w];
       sum.add(words);
     }
-    output.store(unit, sum);
+    output.store(unit, sum, whole);
     return true;
   }
 
@@ -136,19 +156,23 @@ struct OneShotPackets {
   ARTUNE_BOTH bool receive(const Call& call) const {
     const std::uint64_t slot = call.slot * slot_bytes;
     if constexpr (N == 0) return receive_any(call, slot);
+    const auto peer = [&](int i) { return peer_at(i); };
     bool alive = true;
-    if (lane.first() < input.units()) {
-      Raw raws[kUnrolled];
-      alive = Wait::poll_all([&](int p) { return from[p] + slot; }, rank, call, arguments.bounds, lane, raws);
-      alive = reduce(lane.first(), first, raws, alive);
+    if (has_first != 0) {
+      const char* place[kPeers];
+      for (int i = 0; i < kPeers; ++i) place[i] = from[i] + slot, keep(place[i]);
+      Raw raws[kPeers];
+      alive = Wait::poll_all(place, peer, rank, call, arguments.bounds, lane, raws);
+      alive = reduce(lane.first(), first, raws, alive, first_is_whole != 0);
     }
     for (std::uint64_t unit = lane.first() + lane.stride(); unit < input.units(); unit += lane.stride()) {
-      const std::uint64_t at = slot + unit * Wire::kPacketBytes;
       std::uint32_t own[kWords];
       input.load(unit, own);
-      Raw raws[kUnrolled];
-      alive = alive && Wait::poll_all([&](int p) { return arguments.data[p].receive + at; }, rank, call, arguments.bounds, lane, raws);
-      alive = reduce(unit, own, raws, alive);
+      const char* place[kPeers];
+      for (int i = 0; i < kPeers; ++i) place[i] = from[i] + slot + (unit - lane.first()) * Wire::kPacketBytes;
+      Raw raws[kPeers];
+      alive = alive && Wait::poll_all(place, peer, rank, call, arguments.bounds, lane, raws);
+      alive = reduce(unit, own, raws, alive, output.whole(unit));
     }
     return alive;
   }
@@ -164,7 +188,7 @@ struct OneShotPackets {
         if (p == rank) {
           input.load(unit, words);
         } else {
-          Raw raw;
+          Raw raw{};
           const char* packet = arguments.data[p].receive + slot + unit * Wire::kPacketBytes;
           alive = alive && Wait::poll(packet, call, arguments.bounds, lane, rank, p, raw);
           Wire::unpack(raw, words);

@@ -35,7 +35,7 @@ struct TwoShotPackets {
   using Raw = typename Wire::Raw;
   static constexpr int kWords = Wire::kWords;
   using Wait = PacketWait<Wire>;
-  static constexpr int kUnrolled = N > 0 ? N : 1;
+  static constexpr int kPeers = N > 0 ? N - 1 : 1;
 
   const TwoShotArguments& arguments;
   const Lane& lane;
@@ -47,6 +47,8 @@ struct TwoShotPackets {
         shards(input.units(), arguments_.ranks) {}
 
   ARTUNE_BOTH int ranks() const { return N > 0 ? N : arguments.ranks; }
+  /// Peers are counted without this rank.
+  ARTUNE_BOTH int peer_at(int i) const { return i < arguments.rank ? i : i + 1; }
 
   /// Contributions to the peers' shards.
   ARTUNE_BOTH void scatter(const Call& call) const {
@@ -103,8 +105,12 @@ struct TwoShotPackets {
     bool alive = true;
     for (std::uint64_t unit = lane.first(); unit < shards.size(arguments.rank); unit += lane.stride()) {
       const std::uint64_t at = slot + unit * Wire::kPacketBytes;
-      Raw raws[kUnrolled];
-      if constexpr (N > 0) alive = alive && Wait::poll_all([&](int p) { return arguments.scatter[p].receive + at; }, arguments.rank, call, arguments.bounds, lane, raws);
+      Raw raws[kPeers] = {};
+      if constexpr (N > 0) {
+        const char* place[kPeers];
+        for (int i = 0; i < kPeers; ++i) place[i] = arguments.scatter[peer_at(i)].receive + at, keep(place[i]);
+        alive = alive && Wait::poll_all(place, [&](int i) { return peer_at(i); }, arguments.rank, call, arguments.bounds, lane, raws);
+      }
       Sum<F, kWords> sum;
 #if defined(__CUDA_ARCH__)
 #pragma unroll
@@ -114,9 +120,16 @@ struct TwoShotPackets {
         if (p == arguments.rank) {
           input.load(begin + unit, words);
         } else {
-          Raw& raw = raws[N > 0 ? p : 0];
-          if constexpr (N == 0) alive = alive && Wait::poll(arguments.scatter[p].receive + at, call, arguments.bounds, lane, arguments.rank, p, raw);
-          Wire::unpack(raw, words);
+          if constexpr (N == 0) {
+            alive = alive && Wait::poll(arguments.scatter[p].receive + at, call, arguments.bounds, lane, arguments.rank, p, raws[0]);
+            Wire::unpack(raws[0], words);
+          } else {
+            constexpr int kLast = kPeers - 1;
+            std::uint32_t other[kWords];
+            Wire::unpack(raws[p < kLast ? p : kLast], words);
+            Wire::unpack(raws[p > 0 ? p - 1 : 0], other);
+            for (int w = 0; w < kWords; ++w) words[w] = p < arguments.rank ? words[w] : other[w];
+          }
         }
         sum.add(words);
       }
@@ -142,7 +155,7 @@ struct TwoShotPackets {
 #endif
       for (int p = 0; p < ranks(); ++p) {
         if (p == arguments.rank || unit >= shards.size(p)) continue;
-        Raw raw;
+        Raw raw{};
         alive = alive && Wait::poll(arguments.gather[p].receive + at, call, arguments.bounds, lane, arguments.rank, p, raw);
         if (alive) {
           std::uint32_t words[kWords];

@@ -44,6 +44,7 @@ OwnSubject::OwnSubject(std::string name, CandidateId like, int ranks, std::uint6
     words_.emplace_back(kMostModelBlocks * sizeof(std::uint64_t), 0);
     device_.emplace_back(layout_.device_bytes, info.protocol == Protocol::sentinel ? 0xff : 0);
     control(rank)->epoch = start_epoch;
+    if (info_of(like).one_kernel()) control(rank)->ticket = first_ticket(start_epoch);
   }
   const Slabs slabs{.id = like,
                     .layout = layout_,
