@@ -535,10 +535,12 @@ void Group::launch_staged(int rank, const Geometry& geometry, const void* input,
     launch_exchange_publish(arguments, c, up);
     if (branches) ARTUNE_CHECK_CUDA(cudaEventRecord(mine.published[c], up));
   };
-  send(0);
+  // In one stream a rank copies either up or down. Half of the ranks are a chunk ahead with sending: while they send, the
+  // others receive.
+  const int ahead = branches ? chunks : rank % 2;
+  int sent = 0;
   for (int c = 0; c < chunks; ++c) {
-    // One ahead: in one stream too, a rank's next chunk goes up while a peer's chunk comes down.
-    if (c + 1 < chunks) send(c + 1);
+    for (; sent <= c + ahead && sent < chunks; ++sent) send(sent);
     const std::size_t at = static_cast<std::size_t>(c) * chunk_bytes;
     const std::size_t size = std::min(chunk_bytes, bytes - at);
     if (branches) ARTUNE_CHECK_CUDA(cudaStreamWaitEvent(down, mine.published[c], 0));

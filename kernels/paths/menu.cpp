@@ -30,6 +30,8 @@ std::vector<Geometry> distinct(std::vector<Geometry> geometries) {
   return kept;
 }
 
+constexpr std::size_t kKi = std::size_t{1} << 10;
+constexpr std::size_t kMi = std::size_t{1} << 20;
 constexpr std::size_t kLlPayloadBytes = 8;    // of one 16-byte packet
 constexpr std::size_t kVectorBytes = 16;
 
@@ -88,7 +90,7 @@ std::vector<Geometry> host_two_shot_geometries(const AdmitFacts& facts) {
 
 std::vector<Geometry> copy_chunks(const AdmitFacts& facts) {
   std::vector<Geometry> geometries;
-  for (const std::size_t chunk : {std::size_t{512} << 10, std::size_t{2} << 20}) {
+  for (const std::size_t chunk : {512 * kKi, 2 * kMi, 4 * kMi}) {
     geometries.push_back({.chunk_bytes = chunk});
     if (facts.bytes <= chunk) break;  // larger chunks would be the same single one
   }
@@ -104,8 +106,6 @@ std::vector<Geometry> nccl_limits(const AdmitFacts& facts) {
   return limits;
 }
 
-constexpr std::size_t kKi = std::size_t{1} << 10;
-constexpr std::size_t kMi = std::size_t{1} << 20;
 constexpr auto kRankOrder = Numerics::rank_order_fp32;
 constexpr int kAll = kMaxRanks;
 

@@ -13,8 +13,8 @@
 // and reads the payload. The flag's writer is the payload's writer and placed it after the payload, so no evidence is passed
 // on by a third rank. Pushed, flag and payload lie in one allocation; pulled, the flag goes to the reader (who would
 // otherwise poll across the link) and the payload stays with its writer, where the release has put it before the flag could
-// leave. Through host memory every byte crosses the link twice, up and down: a block sends piece i + 1 before it waits for
-// piece i, so that both directions are in use.
+// leave. Through host memory every byte crosses the link twice, up and down: half of the blocks are a piece ahead with
+// sending, so that some send while the others read.
 //
 // Slot reuse. Call k + 2 overwrites what was read in call k; a rank's call k + 1 ended only after block 0 saw every peer's
 // first flag of call k + 1 (all blocks raise the flags of all pieces, with or without units), and a peer stores that after
@@ -153,14 +153,14 @@ struct OneShotFlag {
   /// The whole call of a block, but for the epoch's step: `entered` is called once all its threads have read the epoch.
   template <int N, typename Entered>
   ARTUNE_BOTH void run(const Entered& entered) const {
-    store(0);
-    announce(0);
-    entered();
+    const std::uint32_t ahead = lane.block % 2;
+    std::uint32_t sent = 0;
     bool alive = true;
     for (std::uint32_t piece = 0; piece < pieces.count; ++piece) {
-      if (piece + 1 < pieces.count) {
-        store(piece + 1);
-        announce(piece + 1);
+      for (; sent <= piece + ahead && sent < pieces.count; ++sent) {
+        store(sent);
+        announce(sent);
+        if (sent == 0) entered();
       }
       alive = block_agrees(alive && wait(piece));
       reduce<N>(piece, alive);
