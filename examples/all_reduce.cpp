@@ -4,6 +4,7 @@
 // Reduces by the tuning profile and checks every element: random sizes, offsets and types, in place and out of place.
 //
 //   example_all_reduce [--ranks 2] [--ranks-per-gpu 1] [--calls 10000] [--timeout 30] [--profile profile.json] [--nccl libnccl.so.2]
+//                      [--bf16-wire 1]      f32 may go over the links as bf16 where the profile says that it pays
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
@@ -23,7 +24,7 @@
 namespace {
 
 struct Options {
-  int ranks = 2, ranks_per_gpu = 1, calls = 10000;
+  int ranks = 2, ranks_per_gpu = 1, calls = 10000, bf16_wire = 0;
   double timeout_s = 30;
   const char* profile = nullptr;
   const char* nccl = nullptr;
@@ -43,6 +44,7 @@ Options parse(int argc, char** argv) {
     if (name == "--ranks") options.ranks = std::atoi(argv[i + 1]);
     else if (name == "--ranks-per-gpu") options.ranks_per_gpu = std::atoi(argv[i + 1]);
     else if (name == "--calls") options.calls = std::atoi(argv[i + 1]);
+    else if (name == "--bf16-wire") options.bf16_wire = std::atoi(argv[i + 1]);
     else if (name == "--timeout") options.timeout_s = std::atof(argv[i + 1]);
     else if (name == "--profile") options.profile = argv[i + 1];
     else if (name == "--nccl") options.nccl = argv[i + 1];
@@ -56,7 +58,7 @@ Options parse(int argc, char** argv) {
 
 std::size_t bytes_of(artuneDataType_t type) { return type == artuneFloat32 ? 4 : 2; }
 
-// Small integers: their sums are exact in every type and order, so "right" means equal.
+// Small integers: their sums are exact in every type and order, and over a bf16 wire, so "right" means equal.
 float value(int call, int rank, std::size_t index) {
   std::uint64_t x = (index + 1) * 0x9e3779b97f4a7c15ULL ^ (static_cast<std::uint64_t>(call) << 8 | static_cast<unsigned>(rank));
   x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9ULL;
@@ -87,6 +89,7 @@ int main(int argc, char** argv) {
   config.profile = options.profile;
   config.timeoutSeconds = options.timeout_s;
   config.ncclLibrary = options.nccl;
+  config.bf16Wire = options.bf16_wire;
   config.log = [](int, const char* line, void*) { std::printf("artune: %s\n", line); };
   const artune::Communicators comms(devices, &config);
 
@@ -148,7 +151,9 @@ int main(int argc, char** argv) {
     }
     char why[256];
     artune::check(artuneExplain(comms[0], count * bytes_of(type), type, 0, why, sizeof why), "artuneExplain");
-    ++served[std::string(why).substr(0, std::string(why).find(','))];
+    const std::string line(why);
+    const bool lossy = line.find(" as bf16 on the wire") != std::string::npos;
+    ++served[line.substr(0, line.find(lossy ? ", numerics" : ","))];
   }
   for (const auto& [what, times] : served) std::printf("%7d by %s\n", times, what.c_str());
   std::printf("%d all-reduces over %d ranks: %lld wrong elements\n", options.calls, options.ranks, wrong);

@@ -120,7 +120,7 @@ Choice choose(const QueuedCall& call) {
 void issue(const QueuedCall& call, Choice choice, bool staged) {
   artuneComm& comm = *call.comm;
   if (staged) choice.candidate = info_of(choice.candidate).fallback();
-  comm.shared->group->enqueue(comm.rank, {choice.candidate, choice.geometry}, call.input, call.output, call.count, call.dtype, call.stream);
+  comm.shared->group->enqueue(comm.rank, {choice.candidate, choice.geometry, is_lossy(choice.numerics)}, call.input, call.output, call.count, call.dtype, call.stream);
   comm.calls.fetch_add(1, std::memory_order_relaxed);
   comm.tuned.fetch_add(choice.tuned ? 1 : 0, std::memory_order_relaxed);
   comm.bytes.fetch_add(call.count * element_bytes(call.dtype), std::memory_order_relaxed);
@@ -144,7 +144,7 @@ void issue_layer(OpenGroup& open, std::size_t first) {
     alike = alike && call.count == open.calls[first].count && call.dtype == open.calls[first].dtype;
   }
   const bool whole = alike && known == shared.group->ranks();
-  const Call layer{choice.candidate, choice.geometry};
+  const Call layer{choice.candidate, choice.geometry, is_lossy(choice.numerics)};
   shared.group->begin_layer(layer, whole ? std::span(buffers.data(), static_cast<std::size_t>(known)) : std::span<const RankBuffers>());
   for (std::size_t i = first; i < open.calls.size(); ++i) {
     if (!mine(i)) continue;
@@ -290,9 +290,15 @@ artuneResult_t init_all(artuneComm_t* comms, int nranks, const int* devices, con
            "kernels may queue behind another's and wait for ever");
   }
   DispatchSwitches switches = make_switches(environment.disable, environment.paths);
+  switches.bf16_wire = config.bf16Wire != 0;
   const auto nccl = NcclLibrary::open(options.nccl_file, environment.nccl_lib);
   auto loaded = load_profile(config, environment, options.devices, ranks_per_gpu, nccl ? nccl->version_text() : "", log);
   if (!loaded) return fail(artuneProfileError, loaded.error().message);
+  if (switches.bf16_wire && loaded->profile &&
+      std::none_of(loaded->profile->tables.begin(), loaded->profile->tables.end(),
+                   [&](const Table& table) { return table.key.ranks == nranks && table.key.wire != table.key.dtype; })) {
+    log(0, "bf16Wire is set, and the profile has no table for it: f32 travels as it is; run: ar-tune tune --dtype f32 --wire native,bf16");
+  }
   if (loaded->peer_rests) {
     switches.forbid(Path::p2p);
     switches.forbid(Path::ce);
@@ -478,7 +484,8 @@ artuneResult_t artuneExplain(artuneComm_t comm, size_t bytes, artuneDataType_t d
   return guarded([&] {
     const Choice choice = comm->shared->table.choose(*dtype, capturing != 0 ? Mode::graph : Mode::eager, bytes);
     const Candidate candidate{std::string(info_of(choice.candidate).name), choice.geometry};
-    const std::string line = candidate.label() + ", numerics " + std::string(to_string(choice.numerics)) + ", " +
+    const std::string wire = is_lossy(choice.numerics) ? "f32 as bf16" : std::string(to_string(*dtype));
+    const std::string line = candidate.label() + ", " + wire + " on the wire, numerics " + std::string(to_string(choice.numerics)) + ", " +
                              (choice.tuned ? "by " + comm->shared->origin : "default (" + comm->shared->origin + ")");
     std::snprintf(text, size, "%s", line.c_str());
     return artuneSuccess;

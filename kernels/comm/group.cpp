@@ -81,10 +81,6 @@ struct Group::Rank {
   cudaStream_t capture_stream = nullptr;
 };
 
-bool lossy_wire_served(const CandidateInfo& info) {
-  return (info.algorithm == Algorithm::one_shot || info.algorithm == Algorithm::two_shot) && info.staging != Staging::none;
-}
-
 std::unique_ptr<Group> Group::create(GroupOptions options) {
   std::unique_ptr<Group> group(new Group(std::move(options)));
   return group;

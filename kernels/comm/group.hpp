@@ -59,9 +59,6 @@ struct RankBuffers {
   void* output;
 };
 
-/// Whether the candidate has the lossy wire; `dtype` f32 is understood.
-bool lossy_wire_served(const CandidateInfo& info);
-
 class Group {
  public:
   /// Throws Failure when CUDA fails. A path that can't be had is not a failure: unavailable() says why.

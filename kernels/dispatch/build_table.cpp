@@ -122,7 +122,7 @@ class TableBuilder {
       const CandidateInfo& info = *find_candidate(range.use.name);
       const std::size_t end = range.max_bytes.value_or(DispatchTable::kUnbounded);
       if (switches_.allows(info.path)) {
-        append(entries, end, {info.id, range.use.geometry, info.numerics, true});
+        append(entries, end, {info.id, range.use.geometry, range.numerics, true});
         continue;
       }
       const Geometry nccl_geometry = nearest_nccl(tuned, i);
@@ -174,11 +174,15 @@ AdmitFacts facts_of(const Profile& profile, int ranks) {
 
 DispatchTable DispatchTable::from_profile(const Profile& profile, int ranks, Launch launch, Load load,
                                           const DispatchSwitches& switches) {
+  const auto table_of = [&](DType dtype, DType wire, Mode mode) {
+    return profile.find({Op::all_reduce, dtype, wire, ranks, mode, launch, load});
+  };
   TableBuilder builder(facts_of(profile, ranks), switches);
   for (const auto& dtype : WordTable<DType>::entries) {
     for (const auto& mode : WordTable<Mode>::entries) {
-      builder.add(dtype.value, mode.value,
-                  profile.find({Op::all_reduce, dtype.value, dtype.value, ranks, mode.value, launch, load}));
+      const bool lossy = switches.bf16_wire && is_wire_of(dtype.value, DType::bf16);
+      const Table* table = lossy ? table_of(dtype.value, DType::bf16, mode.value) : nullptr;
+      builder.add(dtype.value, mode.value, table != nullptr ? table : table_of(dtype.value, dtype.value, mode.value));
     }
   }
   return builder.take();

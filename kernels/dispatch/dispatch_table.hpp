@@ -29,9 +29,10 @@ namespace artune {
 
 struct Profile;
 
-/// Which paths may be used, and whether the profile is listened to at all.
+/// Which paths may be used, whether f32 may lose bits on the way, and whether the profile is listened to at all.
 struct DispatchSwitches {
   bool disabled = false;  ///< ARTUNE_DISABLE: everything goes to the default
+  bool bf16_wire = false;  ///< artuneConfig_t::bf16Wire: for f32 the table of wire bf16 comes before the exact one
   std::array<bool, WordTable<Path>::entries.size()> allowed = {true, true, true, true};  ///< by Path
 
   bool allows(Path path) const { return allowed[static_cast<std::size_t>(path)]; }
@@ -45,7 +46,7 @@ DispatchSwitches make_switches(bool disable, const std::optional<std::vector<Pat
 struct Choice {
   CandidateId candidate = CandidateId::nccl;
   Geometry geometry;  ///< all zero for nccl = NCCL's own choice
-  Numerics numerics = Numerics::nccl;
+  Numerics numerics = Numerics::nccl;  ///< says too whether the wire is lossy: is_lossy()
   bool tuned = false;  ///< false: the profile doesn't cover this, or its path can't be had here
 
   auto operator<=>(const Choice&) const = default;

@@ -192,6 +192,17 @@ Numerics numerics_of(const CandidateInfo& info, DType dtype, DType wire) {
   return info.algorithm == two_shot ? Numerics::wire_bf16_in_out : Numerics::wire_bf16_in;
 }
 
+bool lossy_wire_served(const CandidateInfo& info) {
+  return (info.algorithm == one_shot || info.algorithm == two_shot) && info.staging != Staging::none;
+}
+
+std::string wire_refusal(const CandidateInfo& info, DType dtype, DType wire) {
+  const auto pair = [&] { return std::string(to_string(dtype)) + " as " + std::string(to_string(wire)) + " on the wire"; };
+  if (!is_wire_of(dtype, wire)) return "there is no " + pair();
+  if (dtype == wire || lossy_wire_served(info)) return {};
+  return "can't send " + pair();
+}
+
 std::string refusal(const CandidateInfo& info, const AdmitFacts& facts) {
   if (facts.ranks < info.min_ranks || facts.ranks > info.max_ranks) {
     return "serves " + std::to_string(info.min_ranks) + " to " + std::to_string(info.max_ranks) + " ranks, not " +

@@ -127,6 +127,18 @@ const CandidateInfo* find_candidate(std::string_view name);
 /// The class of its sums over this wire: what `info.numerics` becomes where the wire is lossy.
 Numerics numerics_of(const CandidateInfo& info, DType dtype, DType wire);
 
+/// Whether the candidate has the lossy wire: f32 elements that go over the link as bf16.
+bool lossy_wire_served(const CandidateInfo& info);
+
+/// The pairs of element type and wire that exist: every type as it is, f32 as bf16.
+constexpr bool is_wire_of(DType dtype, DType wire) { return dtype == wire || (dtype == DType::f32 && wire == DType::bf16); }
+
+/// Whether sums of this class went over a lossy wire.
+constexpr bool is_lossy(Numerics numerics) { return numerics == Numerics::wire_bf16_in || numerics == Numerics::wire_bf16_in_out; }
+
+/// Empty when `info` can send `dtype` as `wire`; else why not, one line.
+std::string wire_refusal(const CandidateInfo& info, DType dtype, DType wire);
+
 /// Empty when `info` may run under `facts`; else the reason, one line.
 std::string refusal(const CandidateInfo& info, const AdmitFacts& facts);
 

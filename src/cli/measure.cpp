@@ -89,6 +89,7 @@ void add_measure_options(CLI::App& app, MeasureFlags& flags) {
   app.add_option("--hidden", plan.hidden, "message sizes of a model: hidden size, with --tokens")->type_name("N");
   list("--tokens", plan.tokens, "tokens per step: each gives a message of tokens x hidden elements", "LIST");
   list("--dtype", plan.dtypes, "element types: f32, f16, bf16 (default: bf16)", "LIST");
+  list("--wire", plan.wires, "what f32 goes over the links as: native, bf16 (lossy, half the bytes) (default: native)", "LIST");
   list("--mode", plan.modes, "graph, eager (default: both)", "LIST");
   list("--ranks", plan.ranks, "numbers of ranks (default: all of the group)", "LIST");
   list("--path", plan.paths, "only these paths: nccl, host, p2p, ce, tuned (default: all but tuned)", "LIST");
@@ -105,6 +106,7 @@ Result<MeasuredSweep> measure(CliContext& context, const MeasureFlags& flags) {
   words.seed = context.machine.seed;
   const Result<Plan> plan = make_plan(words, {.ranks = choice->ranks(), .launch = Launch::one_thread});
   if (!plan) return plan.error();
+  for (const std::string& note : plan->notes) context.note(note);
   const Result<std::string> profile = profile_for_tuned(context, flags, *choice);
   if (!profile) return profile.error();
 

@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "base/units.hpp"
+#include "paths/menu.hpp"
 #include "profile/profile.hpp"
 
 namespace artune {
@@ -36,7 +37,8 @@ Result<std::optional<Enum>> read_word(const std::string& flag, const std::string
 }
 
 std::string key_text(const TableKey& key) {
-  return fmt::format("{} {}, {} ranks, {}, {}", to_string(key.op), to_string(key.dtype), key.ranks, to_string(key.mode), to_string(key.launch));
+  const std::string wire = key.wire == key.dtype ? std::string() : fmt::format(" as {} on the wire", to_string(key.wire));
+  return fmt::format("{} {}{}, {} ranks, {}, {}", to_string(key.op), to_string(key.dtype), wire, key.ranks, to_string(key.mode), to_string(key.launch));
 }
 
 std::string range_text(const Range& range) {
@@ -63,7 +65,9 @@ void print_table(std::ostream& out, const Profile& profile, const Table& table, 
   out << fmt::format("{}: {} is in the range {} -> {}\n", key_text(table.key), format_size(bytes), range_text(range), range.use.label());
   out << "  why: " << evidence_text(range, profile.header.simulated) << "\n";
   if (range.extrapolated) out << "  extrapolated: the range reaches beyond the sizes that were measured\n";
-  out << "  numerics: " << to_string(range.numerics) << "\n";
+  const bool lossy_key = table.key.wire != table.key.dtype;
+  const DType sent = is_lossy(range.numerics) ? table.key.wire : table.key.dtype;
+  out << "  numerics: " << to_string(range.numerics) << (lossy_key ? fmt::format(", {} on the wire", to_string(sent)) : "") << "\n";
   for (const Rejected& rejected : profile.rejected) {
     if (!concerns(rejected, table, range)) continue;
     out << fmt::format("  not {}{}: {}{}\n", rejected.candidate.label(), rejected.bytes == 0 ? "" : " at " + format_size(rejected.bytes),

@@ -64,6 +64,7 @@ std::optional<Profile> incumbent_for(CliContext& context, const Sweep& sweep) {
 
 /// `sweep`: an earlier document, or measured now.
 Result<MeasuredSweep> get_sweep(CliContext& context, TuneFlags& flags) {
+  flags.measure.plan.decides = true;
   if (flags.from.empty()) return measure(context, flags.measure);
   const Result<std::string> text = read_file(flags.from);
   if (!text) return text.error();

@@ -56,7 +56,9 @@ __global__ void fill_kernel(Element<D>* input, std::size_t count, GpuInput kind,
   }
 }
 
-template <DType D>
+__device__ float as_bf16(float real) { return half_to_float<DType::bf16>(float_to_word<DType::bf16>(real, 0) & 0xffffU); }
+
+template <DType D, bool Bf16Wire>
 __global__ void check_kernel(const Element<D>* output, std::size_t count, std::size_t guard_bytes, GpuInput kind, int ranks,
                              const std::uint32_t* replay, std::uint32_t salt, CheckReport* report) {
   const std::size_t first = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
@@ -64,22 +66,30 @@ __global__ void check_kernel(const Element<D>* output, std::size_t count, std::s
   unsigned long long digest = 0;
   for (std::size_t i = first; i < count; i += stride) {
     float sum = 0;
+    float wire_sum = 0;  // of terms as a bf16 wire brings them
     float magnitude = 0;
     for (int rank = 0; rank < ranks; ++rank) {
       const float term = value<D>(kind, rank, i, *replay, salt);
       sum += term;
+      if constexpr (Bf16Wire) wire_sum += as_bf16(term);
       magnitude += fabsf(term);
     }
     const Element<D> expected = to_element<D>(sum);
     const Element<D> got = output[i];
     std::uint64_t mixed = (i + 1) * 0x9e3779b97f4a7c15ULL ^ got * 0xc2b2ae3d27d4eb4fULL;
     digest += (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9ULL;
+    if constexpr (Bf16Wire) {
+      if (got != to_element<D>(wire_sum)) atomicAdd(&report->wrong_in, 1U);
+      if (got != to_element<D>(as_bf16(wire_sum))) atomicAdd(&report->wrong_in_out, 1U);
+    }
     if (got == expected) continue;
     atomicAdd(&report->wrong_bits, 1U);
     // Any order of the sum, rounded to the dtype after every addition: ranks roundings of at most half a unit of the
     // last place of the magnitude, which is 2^-9 (bf16), 2^-12 (f16) or 2^-25 (f32) of it, twice that on the safe side.
     constexpr float kUnit = D == DType::bf16 ? 0x1p-8F : D == DType::f16 ? 0x1p-11F : 0x1p-24F;
-    const float bound = kind == GpuInput::small_integers ? 0 : static_cast<float>(ranks) * kUnit * magnitude;
+    // A bf16 wire rounds every term and perhaps the sum, each time by at most 2^-9 of it; twice that here too.
+    constexpr float kWireUnits = Bf16Wire ? 2 * 0x1p-8F : 0;
+    const float bound = kind == GpuInput::small_integers ? 0 : (static_cast<float>(ranks) * kUnit + kWireUnits) * magnitude;
     const float difference = fabsf(from_element<D>(got) - from_element<D>(expected));
     if (difference <= bound) continue;  // false for NaN, as it must be
     if (atomicAdd(&report->wrong_class, 1U) == 0) {
@@ -129,11 +139,18 @@ void fill_poison(void* output, std::size_t bytes, std::size_t guard_bytes, cudaS
   ARTUNE_CHECK_CUDA(cudaMemsetAsync(static_cast<char*>(output) - guard_bytes, 0xff, bytes + 2 * guard_bytes, stream));
 }
 
-void check_output(const void* output, std::size_t count, std::size_t guard_bytes, DType dtype, GpuInput kind, int ranks,
+void check_output(const void* output, std::size_t count, std::size_t guard_bytes, DType dtype, bool bf16_wire, GpuInput kind, int ranks,
                   const std::uint32_t* replay, std::uint32_t salt, CheckReport* report, cudaStream_t stream) {
+  const auto launch = [&]<DType D, bool Bf16Wire>() {
+    check_kernel<D, Bf16Wire><<<blocks_for(count), kThreads, 0, stream>>>(static_cast<const Element<D>*>(output), count, guard_bytes, kind,
+                                                                         ranks, replay, salt, report);
+  };
   by_dtype(dtype, [&]<DType D>() {
-    check_kernel<D><<<blocks_for(count), kThreads, 0, stream>>>(static_cast<const Element<D>*>(output), count, guard_bytes, kind, ranks, replay,
-                                                               salt, report);
+    if (D == DType::f32 && bf16_wire) {
+      launch.template operator()<DType::f32, true>();
+    } else {
+      launch.template operator()<D, false>();
+    }
   });
 }
 

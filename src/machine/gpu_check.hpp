@@ -21,8 +21,9 @@ enum class GpuInput : std::uint32_t {
 
 /// In device memory, one per rank: what check_output() found over all calls since it was cleared.
 struct CheckReport {
-  std::uint32_t wrong_class;      ///< elements outside the bound that any order of an fp32 sum obeys
+  std::uint32_t wrong_class;      ///< elements outside the bound that any order of an fp32 sum obeys, over this wire
   std::uint32_t wrong_bits;       ///< elements that differ from the rank-order reference
+  std::uint32_t wrong_in, wrong_in_out;  ///< lossy wire: elements that differ from the wire-bf16-in and -in-out references
   std::uint32_t guard;            ///< guard bytes that were overwritten
   std::uint32_t first;            ///< index of the first element outside the bound
   float got, expected;            ///< of that element
@@ -35,7 +36,8 @@ void fill_input(void* input, std::size_t count, DType dtype, GpuInput kind, int 
 /// Every byte 0xff (a NaN in every dtype) over the output and `guard_bytes` on both sides.
 void fill_poison(void* output, std::size_t bytes, std::size_t guard_bytes, cudaStream_t stream);
 /// Compares with the sum of what fill_input() gave all ranks, recomputed here; both sides' guards are checked too.
-void check_output(const void* output, std::size_t count, std::size_t guard_bytes, DType dtype, GpuInput kind, int ranks,
+/// `bf16_wire`: elements are f32 and may have gone over the links as bf16.
+void check_output(const void* output, std::size_t count, std::size_t guard_bytes, DType dtype, bool bf16_wire, GpuInput kind, int ranks,
                   const std::uint32_t* replay, std::uint32_t salt, CheckReport* report, cudaStream_t stream);
 /// ++*replay
 void next_replay(std::uint32_t* replay, cudaStream_t stream);

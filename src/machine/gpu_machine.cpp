@@ -3,6 +3,7 @@
 #include "machine/gpu_machine.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 #include <set>
@@ -127,7 +128,10 @@ class GpuMachine final : public Machine {
   /// One call of all ranks.
   void issue(const Candidate& candidate, const Shape& shape, bool in_place);
   void issue_checked(const Candidate& candidate, const Shape& shape, GpuInput kind, bool in_place, std::uint32_t salt);
-  std::string unavailable(const Candidate& candidate) const;
+  std::string refusal_of(const CandidateInfo& info, const Shape& shape) const;
+  std::string unavailable(const Candidate& candidate, const Shape& shape);
+  TunedCalls* tuned_for(const Shape& shape);
+  std::optional<std::string> tuned_failure() const;
   std::chrono::duration<double> deadline() const { return std::chrono::duration<double>(options_.timeout_s + 5); }
   Outcome hung(const std::string& what) const { return {OutcomeKind::hang, what}; }
   Outcome verdict(const Candidate& candidate, const Shape& shape, Numerics& numerics) const;
@@ -136,7 +140,7 @@ class GpuMachine final : public Machine {
   Topology topology_;
   std::optional<std::vector<PairVerdict>> verdicts_;
   std::unique_ptr<Group> group_;
-  std::unique_ptr<TunedCalls> tuned_;
+  std::array<std::unique_ptr<TunedCalls>, 2> tuned_;  ///< the second may send f32 as bf16; each made when first asked for
   std::unique_ptr<GpuRanks> ranks_;
   std::map<Key, RankGraphs> graphs_;       ///< of one shape: the next shape starts anew
   Shape graphs_shape_;
@@ -208,7 +212,7 @@ std::string GpuMachine::peer_refusal(int ranks) {
 void GpuMachine::use_ranks(int ranks) {
   if (group_ && group_->ranks() == ranks) return;
   graphs_.clear();
-  tuned_.reset();
+  for (auto& calls : tuned_) calls.reset();
   group_.reset();
   ranks_.reset();
   GroupOptions wanted;
@@ -229,9 +233,6 @@ void GpuMachine::use_ranks(int ranks) {
   wanted.peer_refusal = peer_refusal(ranks);
   group_ = Group::create(wanted);
   ranks_ = std::make_unique<GpuRanks>(wanted.devices);
-  if (!options_.profile.empty()) {
-    tuned_ = std::make_unique<TunedCalls>(wanted.devices, options_.profile, options_.timeout_s, options_.nccl_file, options_.max_memory_bytes);
-  }
   if (const NcclPath* nccl = group_->nccl()) {
     topology_.header.machine.nccl_version = nccl->version();
     topology_.header.machine.nccl_file = nccl->file();
@@ -241,22 +242,50 @@ void GpuMachine::use_ranks(int ranks) {
 std::vector<Offer> GpuMachine::candidates(const Shape& shape) {
   use_ranks(shape.ranks);
   std::vector<Offer> offers;
-  if (tuned_) offers.push_back({{std::string(kTunedName), {}}, tuned_->unavailable()});
+  if (const TunedCalls* tuned = tuned_for(shape)) offers.push_back({{std::string(kTunedName), {}}, tuned->unavailable()});
   for (const CandidateInfo& info : menu()) {
     const std::string name(info.name);
-    if (std::string why = group_->unavailable(info.id); !why.empty()) {
+    if (std::string why = refusal_of(info, shape); !why.empty()) {
       offers.push_back({{name, {}}, why});
       continue;
     }
-    for (const Geometry& geometry : info.geometries(group_->facts(shape.bytes))) offers.push_back({{name, geometry}, {}});
+    for (const Geometry& geometry : info.geometries(group_->facts(shape.wire_bytes()))) offers.push_back({{name, geometry}, {}});
   }
   return offers;
 }
 
-std::string GpuMachine::unavailable(const Candidate& candidate) const {
-  if (candidate.name == kTunedName) return tuned_ ? tuned_->unavailable() : "no profile was given; name one with --profile";
+/// The dispatch with a communicator that may do what the shape may. nullptr where no profile was given.
+TunedCalls* GpuMachine::tuned_for(const Shape& shape) {
+  if (options_.profile.empty()) return nullptr;
+  std::unique_ptr<TunedCalls>& calls = tuned_[shape.lossy() ? 1 : 0];
+  if (!calls) {
+    std::vector<int> devices;
+    for (int rank = 0; rank < ranks_->ranks(); ++rank) devices.push_back(ranks_->device(rank));
+    calls = std::make_unique<TunedCalls>(devices, options_, shape.lossy());
+  }
+  return calls.get();
+}
+
+std::optional<std::string> GpuMachine::tuned_failure() const {
+  for (const auto& calls : tuned_) {
+    if (!calls) continue;
+    if (auto failed = calls->failure()) return failed;
+  }
+  return std::nullopt;
+}
+
+std::string GpuMachine::refusal_of(const CandidateInfo& info, const Shape& shape) const {
+  if (std::string why = wire_refusal(info, shape.dtype, shape.wire); !why.empty()) return why;
+  return group_->unavailable(info.id);
+}
+
+std::string GpuMachine::unavailable(const Candidate& candidate, const Shape& shape) {
+  if (candidate.name == kTunedName) {
+    const TunedCalls* tuned = tuned_for(shape);
+    return tuned != nullptr ? tuned->unavailable() : "no profile was given; name one with --profile";
+  }
   const CandidateInfo* info = find_candidate(candidate.name);
-  return info == nullptr ? "'" + candidate.name + "' is not on the menu" : group_->unavailable(info->id);
+  return info == nullptr ? "'" + candidate.name + "' is not on the menu" : refusal_of(*info, shape);
 }
 
 void GpuMachine::issue(const Candidate& candidate, const Shape& shape, bool in_place) {
@@ -269,10 +298,10 @@ void GpuMachine::issue(const Candidate& candidate, const Shape& shape, bool in_p
       outputs.push_back(ranks_->output(rank));
       streams.push_back(ranks_->stream(rank));
     }
-    tuned_->all_reduce(inputs, outputs, shape.count(), shape.dtype, streams);
+    tuned_for(shape)->all_reduce(inputs, outputs, shape.count(), shape.dtype, streams);
     return;
   }
-  const Call call{find_candidate(candidate.name)->id, candidate.geometry};
+  const Call call{find_candidate(candidate.name)->id, candidate.geometry, shape.lossy()};
   int ranks = shape.ranks;
 #if ARTUNE_TEST_FAULTS
   if (fault_for(candidate, shape.bytes) == FaultKind::hang) --ranks;  // the last rank never comes
@@ -301,7 +330,7 @@ void GpuMachine::issue_checked(const Candidate& candidate, const Shape& shape, G
       ARTUNE_CHECK_CUDA(cudaMemsetAsync(ranks_->output(rank), 0x3f, element_bytes(shape.dtype), ranks_->stream(rank)));
     }
 #endif
-    check_output(ranks_->output(rank), shape.count(), kGuardBytes, shape.dtype, kind, shape.ranks, ranks_->replay(rank), salt,
+    check_output(ranks_->output(rank), shape.count(), kGuardBytes, shape.dtype, shape.lossy(), kind, shape.ranks, ranks_->replay(rank), salt,
                  ranks_->report(rank), ranks_->stream(rank));
     next_replay(ranks_->replay(rank), ranks_->stream(rank));
   }
@@ -309,7 +338,8 @@ void GpuMachine::issue_checked(const Candidate& candidate, const Shape& shape, G
 
 /// What the reports say after one replay of verification.
 Outcome GpuMachine::verdict(const Candidate& candidate, const Shape& shape, Numerics& numerics) const {
-  numerics = Numerics::rank_order_fp32;
+  // Only what is true of all elements of all ranks is granted.
+  bool exact = true, wire_in = shape.lossy(), wire_in_out = shape.lossy();
   std::uint64_t digest = 0;
   for (int rank = 0; rank < shape.ranks; ++rank) {
     const CheckReport report = ranks_->read_report(rank);
@@ -319,23 +349,27 @@ Outcome GpuMachine::verdict(const Candidate& candidate, const Shape& shape, Nume
                                           ": got " + std::to_string(report.got) + ", expected " + std::to_string(report.expected)};
     }
     if (report.guard != 0) return {OutcomeKind::wrong_sum, who + ": " + std::to_string(report.guard) + " bytes beside the output were overwritten"};
-    if (report.wrong_bits != 0) numerics = Numerics::nccl;
+    exact = exact && report.wrong_bits == 0;
+    wire_in = wire_in && report.wrong_in == 0;
+    wire_in_out = wire_in_out && report.wrong_in_out == 0;
     if (rank == 0) digest = report.digest;
     if (report.digest != digest) return {OutcomeKind::wrong_sum, who + " has other bits than rank 0: ranks would drift apart"};
   }
   const CandidateInfo* info = find_candidate(candidate.name);
-  if (info != nullptr && info->numerics == Numerics::rank_order_fp32 && numerics != Numerics::rank_order_fp32) {
-    return {OutcomeKind::wrong_sum, "bits differ from the rank-order fp32 sum that this candidate promises"};
-  }
+  numerics = exact ? Numerics::rank_order_fp32 : wire_in ? Numerics::wire_bf16_in : wire_in_out ? Numerics::wire_bf16_in_out : Numerics::nccl;
+  if (info == nullptr) return {};
   // NCCL adds in its own order. That two ranks' sum has but one order is arithmetic, no promise.
-  if (info != nullptr) numerics = info->numerics;
+  const Numerics promised = numerics_of(*info, shape.dtype, shape.wire);
+  const bool kept = promised == Numerics::rank_order_fp32 ? exact : promised == Numerics::wire_bf16_in ? wire_in : promised != Numerics::wire_bf16_in_out || wire_in_out;
+  if (!kept) return {OutcomeKind::wrong_sum, "bits differ from the " + std::string(to_string(promised)) + " sum that this candidate promises"};
+  numerics = promised;
   return {};
 }
 
 Verification GpuMachine::verify(const Candidate& candidate, const Shape& shape) {
   Verification result;
   use_ranks(shape.ranks);
-  if (std::string why = unavailable(candidate); !why.empty()) {
+  if (std::string why = unavailable(candidate, shape); !why.empty()) {
     result.outcome = {OutcomeKind::unavailable, why};
     return result;
   }
@@ -368,7 +402,7 @@ Verification GpuMachine::verify(const Candidate& candidate, const Shape& shape) 
     for (int round = 0; round < kRounds; ++round) all();
     trouble = ranks_->wait(*group_, deadline());
   }
-  if (!trouble && tuned_) trouble = tuned_->failure();
+  if (!trouble) trouble = tuned_failure();
   result.outcome = trouble ? hung(*trouble) : verdict(candidate, shape, result.numerics);
   return result;
 }
@@ -376,7 +410,7 @@ Verification GpuMachine::verify(const Candidate& candidate, const Shape& shape) 
 Timing GpuMachine::time(const Candidate& candidate, const Shape& shape, const TimeRequest& request) {
   Timing timing;
   use_ranks(shape.ranks);
-  if (std::string why = unavailable(candidate); !why.empty()) {
+  if (std::string why = unavailable(candidate, shape); !why.empty()) {
     timing.outcome = {OutcomeKind::unavailable, why};
     return timing;
   }
@@ -433,7 +467,7 @@ Timing GpuMachine::time(const Candidate& candidate, const Shape& shape, const Ti
       }
     }
     auto trouble = ranks_->wait(*group_, deadline());
-    if (!trouble && tuned_) trouble = tuned_->failure();
+    if (!trouble) trouble = tuned_failure();
     return trouble;
   };
 

@@ -4,13 +4,13 @@
 
 namespace artune {
 
-TunedCalls::TunedCalls(const std::vector<int>& devices, const std::string& profile, double timeout_s, const std::string& nccl_file,
-                       std::size_t max_memory_bytes) {
+TunedCalls::TunedCalls(const std::vector<int>& devices, const MachineOptions& options, bool bf16_wire) {
   artuneConfig_t config = ARTUNE_CONFIG_INITIALIZER;
-  config.profile = profile.c_str();
-  config.timeoutSeconds = timeout_s;
-  config.ncclLibrary = nccl_file.empty() ? nullptr : nccl_file.c_str();
-  config.maxMemoryBytes = max_memory_bytes;
+  config.profile = options.profile.c_str();
+  config.timeoutSeconds = options.timeout_s;
+  config.ncclLibrary = options.nccl_file.empty() ? nullptr : options.nccl_file.c_str();
+  config.maxMemoryBytes = options.max_memory_bytes;
+  config.bf16Wire = bf16_wire ? 1 : 0;
   try {
     communicators_.emplace(devices, &config);
   } catch (const CallError& error) {

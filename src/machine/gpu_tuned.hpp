@@ -12,13 +12,14 @@
 
 #include "artune/artune.hpp"
 #include "base/words.hpp"
+#include "machine/options.hpp"
 
 namespace artune {
 
 class TunedCalls {
  public:
-  TunedCalls(const std::vector<int>& devices, const std::string& profile, double timeout_s, const std::string& nccl_file,
-             std::size_t max_memory_bytes);
+  /// `devices`: CUDA ordinals, one a rank. `bf16_wire`: f32 may go over the links as bf16.
+  TunedCalls(const std::vector<int>& devices, const MachineOptions& options, bool bf16_wire);
 
   /// Empty, or why libartune would not take the profile.
   const std::string& unavailable() const { return unavailable_; }

@@ -36,6 +36,8 @@ struct Shape {
 
   auto operator<=>(const Shape&) const = default;
   std::size_t count() const { return bytes / element_bytes(dtype); }
+  bool lossy() const { return wire != dtype; }
+  std::size_t wire_bytes() const { return count() * element_bytes(wire); }  ///< of one rank's tensor, as links carry it
 };
 
 enum class OutcomeKind { ok, wrong_sum, hang, crash, unavailable, error };

@@ -73,6 +73,15 @@ void rank_order_sum(DType dtype, const std::vector<const void*>& inputs, void* o
   }
 }
 
+void bf16_wire_sum(const std::vector<const void*>& inputs, bool out, void* output, std::size_t count) {
+  const auto on_wire = [](float value) { return bf16_to_float(float_to_bf16(value)); };
+  for (std::size_t i = 0; i < count; ++i) {
+    float sum = 0;
+    for (const void* input : inputs) sum += on_wire(load_element(DType::f32, input, i));
+    store_element(DType::f32, output, i, out ? on_wire(sum) : sum);
+  }
+}
+
 std::uint64_t input_hash(std::uint64_t call, int rank, std::size_t index) {
   // splitmix64's finalizer over a sum of multiples of odd constants: neighbours in any of the three differ in all bits.
   std::uint64_t x = call * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(rank) * 0xd1b54a32d192ed03 +

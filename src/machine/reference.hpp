@@ -25,6 +25,10 @@ void store_element(DType dtype, void* array, std::size_t index, float value);
 /// Numerics class rank-order-fp32: acc = +0; acc += inputs[0][i], inputs[1][i], …; rounded once to `dtype`.
 void rank_order_sum(DType dtype, const std::vector<const void*>& inputs, void* output, std::size_t count);
 
+/// f32 elements that went over the links as bf16, rounded before they are added: class wire-bf16-in. `out`: the fp32 sum
+/// is rounded to bf16 too, wire-bf16-in-out.
+void bf16_wire_sum(const std::vector<const void*>& inputs, bool out, void* output, std::size_t count);
+
 /// Every call, rank and element has a value of its own, so that a stale slot can't look right.
 std::uint64_t input_hash(std::uint64_t call, int rank, std::size_t index);
 

@@ -51,6 +51,7 @@ std::string key_of(const Candidate& candidate, const Shape& shape) {
     key += ' ';
     key += word;
   }
+  if (shape.lossy()) key += " as " + std::string(to_string(shape.wire));
   return key + ' ' + std::to_string(shape.ranks) + ' ' + std::to_string(shape.bytes);
 }
 
@@ -152,6 +153,7 @@ std::string RigMachine::refusal_of(const CandidateInfo& info, const Shape& shape
   const std::vector<std::size_t> gpus = gpus_of(shape.ranks);
   if (gpus.empty()) return "the group has " + std::to_string(world_.devices.size()) + " GPUs, not " + std::to_string(shape.ranks);
   if (shape.load == Load::overlap) return "the model of rigs knows no load beside the reduction";
+  if (std::string why = wire_refusal(info, shape.dtype, shape.wire); !why.empty()) return why;
   if (info.needs_peer_access()) {
     if (std::string why = peer_refusal(gpus); !why.empty()) return why;
   }
@@ -168,7 +170,7 @@ std::vector<Offer> RigMachine::candidates(const Shape& shape) {
   AdmitFacts facts{.ranks = shape.ranks,
                    .ranks_per_gpu = 1,
                    .multiprocessors = 0,
-                   .bytes = shape.bytes,
+                   .bytes = shape.wire_bytes(),
                    .peer_access = true,
                    .nccl = rig_.nccl.available};
   for (const std::size_t gpu : gpus_of(shape.ranks)) {
@@ -192,6 +194,7 @@ Outcome RigMachine::admit(const Candidate& candidate, const Shape& shape) const 
   if (info == nullptr) return {OutcomeKind::error, "'" + candidate.name + "' is not on the menu"};
   const std::vector<std::size_t> gpus = gpus_of(shape.ranks);
   if (gpus.empty() || shape.load == Load::overlap) return {OutcomeKind::unavailable, refusal_of(*info, shape)};
+  if (std::string why = wire_refusal(*info, shape.dtype, shape.wire); !why.empty()) return {OutcomeKind::unavailable, why};
   bool access = true;
   for (const std::size_t from : gpus) {
     for (const std::size_t to : gpus) access = access && peer_access_allowed(rig_, from, to);
@@ -250,7 +253,7 @@ Timing RigMachine::time(const Candidate& candidate, const Shape& shape, const Ti
 
 double RigMachine::limit_us(const Shape& shape) {
   const std::vector<std::size_t> gpus = gpus_of(shape.ranks);
-  return gpus.empty() ? 0 : model::limit_us({rig_, tree_, gpus}, static_cast<double>(shape.bytes));
+  return gpus.empty() ? 0 : model::limit_us({rig_, tree_, gpus}, static_cast<double>(shape.wire_bytes()));
 }
 
 Result<std::unique_ptr<Machine>> make_rig_machine(const std::string& name_or_file, World world, std::uint64_t seed) {

@@ -81,7 +81,8 @@ RigVerifier::RigVerifier(int ranks) : ranks_(ranks) {}
 
 Verification RigVerifier::verify(const CandidateInfo& info, const Candidate& candidate, const Shape& shape,
                                  const std::optional<LostContribution>& lost) {
-  Verification verification{.outcome = {}, .checked = true, .numerics = info.numerics};
+  const Numerics promised = numerics_of(info, shape.dtype, shape.wire);
+  Verification verification{.outcome = {}, .checked = true, .numerics = promised};
   Geometry geometry = candidate.geometry;
   if (geometry.blocks > 0) geometry.blocks = std::min(geometry.blocks, kMostBlocks);
   const std::size_t count = std::min(shape.bytes, kMostBytes) / element_bytes(shape.dtype);
@@ -108,7 +109,7 @@ Verification RigVerifier::verify(const CandidateInfo& info, const Candidate& can
       targets.push_back(outputs[rank].data());
     }
 
-    const Status done = group_->all_reduce(info.id, geometry, shape.dtype, sources, targets, count);
+    const Status done = group_->all_reduce(info.id, geometry, shape.dtype, sources, targets, count, shape.lossy());
     if (!done) {
       group_.reset();  // a group that timed out is in error for good
       verification.outcome = {outcome_of(done.error().reason), done.error().message};
@@ -121,7 +122,9 @@ Verification RigVerifier::verify(const CandidateInfo& info, const Candidate& can
     }
 
     GuardedBuffer expected(shape.dtype, count);
-    if (info.numerics == Numerics::rank_order_fp32 || round.kind == InputKind::small_integers) {
+    if (shape.lossy()) {
+      bf16_wire_sum(originals, promised == Numerics::wire_bf16_in_out, expected.data(), count);
+    } else if (promised == Numerics::rank_order_fp32 || round.kind == InputKind::small_integers) {
       rank_order_sum(shape.dtype, originals, expected.data(), count);
     } else {
       // Another order, other bits: what can be asked for is that all ranks have the same.

@@ -3,6 +3,7 @@
 #include "machine/worker_tuned.hpp"
 
 #include "base/tuned_name.hpp"
+#include "paths/menu.hpp"
 
 namespace artune {
 namespace {
@@ -25,15 +26,19 @@ class TunedMachine final : public Machine {
 
   Verification verify(const Candidate& candidate, const Shape& shape) override {
     if (candidate.name != kTunedName) return machine_->verify(candidate, shape);
-    const Table* table = table_for(shape);
-    if (table != nullptr) return machine_->verify(table->lookup(shape.bytes).use, shape);
+    if (const Table* table = table_for(shape)) {
+      const Range& range = table->lookup(shape.bytes);
+      return machine_->verify(range.use, as_sent(shape, range));
+    }
     return {.outcome = {OutcomeKind::unavailable, kNoTable}, .checked = false};
   }
 
   Timing time(const Candidate& candidate, const Shape& shape, const TimeRequest& request) override {
     if (candidate.name != kTunedName) return machine_->time(candidate, shape, request);
-    const Table* table = table_for(shape);
-    if (table != nullptr) return machine_->time(table->lookup(shape.bytes).use, shape, request);
+    if (const Table* table = table_for(shape)) {
+      const Range& range = table->lookup(shape.bytes);
+      return machine_->time(range.use, as_sent(shape, range), request);
+    }
     Timing timing;
     timing.outcome = {OutcomeKind::unavailable, kNoTable};
     return timing;
@@ -42,8 +47,18 @@ class TunedMachine final : public Machine {
  private:
   static constexpr const char* kNoTable = "the profile has no table for this dtype, mode and number of ranks";
 
+  /// As libartune looks: who allows a lossy wire gets the exact table where there is none for it.
   const Table* table_for(const Shape& shape) const {
-    return profile_.find({shape.op, shape.dtype, shape.wire, shape.ranks, shape.mode, shape.launch, shape.load});
+    TableKey key{shape.op, shape.dtype, shape.wire, shape.ranks, shape.mode, shape.launch, shape.load};
+    if (const Table* table = profile_.find(key)) return table;
+    key.wire = key.dtype;
+    return profile_.find(key);
+  }
+
+  /// A table for a lossy wire has exact ranges too.
+  static Shape as_sent(Shape shape, const Range& range) {
+    if (!is_lossy(range.numerics)) shape.wire = shape.dtype;
+    return shape;
   }
 
   std::unique_ptr<Machine> machine_;

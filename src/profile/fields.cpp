@@ -75,6 +75,9 @@ TableKey read_key(const JsonReader& object) {
   key.op = object.at("op").word<Op>();
   key.dtype = object.at("dtype").word<DType>();
   key.wire = object.at("wire").word<DType>();
+  if (!is_wire_of(key.dtype, key.wire)) {
+    object.at("wire").fail("there is no " + std::string(to_string(key.dtype)) + " as " + std::string(to_string(key.wire)) + " on the wire");
+  }
   key.ranks = static_cast<int>(object.at("ranks").integer(2, kMostRanks));
   key.mode = object.at("mode").word<Mode>();
   key.launch = object.at("launch").word<Launch>();

@@ -79,10 +79,13 @@ Range read_range(const JsonReader& object, const TableKey& key) {
                           " ranks, the table is for " + std::to_string(key.ranks));
   }
   range.numerics = object.at("numerics").word<Numerics>();
-  if (range.numerics != info.numerics) {
+  // Who allows a lossy wire may get an exact sum; never the other way round.
+  const Numerics over_wire = wire_refusal(info, key.dtype, key.wire).empty() ? numerics_of(info, key.dtype, key.wire) : info.numerics;
+  if (range.numerics != info.numerics && range.numerics != over_wire) {
+    const std::string lossy = over_wire == info.numerics ? "" : "' or '" + std::string(to_string(over_wire));
     object.at("numerics")
         .fail("'" + std::string(to_string(range.numerics)) + "' isn't the class of " + range.use.name + ", which is '" +
-              std::string(to_string(info.numerics)) + "'");
+              std::string(to_string(info.numerics)) + lossy + "'");
   }
   range.median_us = read_positive(object, "median_us");
   range.nccl_us = read_positive(object, "nccl_us");

@@ -91,6 +91,39 @@ std::string winner_line(const char* what, const Sweep& sweep, const Block& block
                      only_one && winners.front().first == "nccl" ? "nothing beats it" : against_nccl(block, sizes, sweep.noise_floor_percent));
 }
 
+/// Where a lossy wire was measured beside the exact ones: whether it pays.
+std::string wire_line(const std::vector<Block>& blocks, double noise_percent) {
+  const Block* lossy = nullptr;
+  const Block* exact = nullptr;
+  for (const Block& block : blocks) {
+    if (!block.key.lossy() || block.rows.empty() || (lossy != nullptr && block.key.ranks <= lossy->key.ranks)) continue;
+    Shape key = block.key;
+    key.wire = key.dtype;
+    const auto beside = std::find_if(blocks.begin(), blocks.end(), [&](const Block& other) { return other.key == key; });
+    if (beside == blocks.end()) continue;
+    lossy = &block;
+    exact = &*beside;
+  }
+  if (lossy == nullptr) return {};
+  std::vector<double> saved_us, saved_percent;
+  std::size_t compared = 0, from = 0;
+  for (const std::size_t bytes : lossy->sizes) {
+    const SweepRow *row = lossy->winner(bytes), *other = exact->winner(bytes);
+    if (row == nullptr || other == nullptr) continue;
+    ++compared;
+    const double percent = (1 - row->median_us / other->median_us) * 100;
+    if (percent <= noise_percent) continue;
+    if (saved_us.empty()) from = bytes;
+    saved_us.push_back(other->median_us - row->median_us);
+    saved_percent.push_back(percent);
+  }
+  if (compared == 0) return {};
+  const std::string what = fmt::format("{} as {} on the wire", to_string(lossy->key.dtype), to_string(lossy->key.wire));
+  if (saved_us.empty()) return what + ": no faster than the best exact way at any size.\n";
+  return fmt::format("{}: faster than the best exact way at {} of {} sizes, the first {}; typically {} µs ({:.0f} %) less.\n", what,
+                     saved_us.size(), compared, format_size(from), us_text(median(saved_us)), median(saved_percent));
+}
+
 std::string join(const std::set<std::string>& words) {
   std::string text;
   for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -160,7 +193,10 @@ std::string closing_lines(const Sweep& sweep, const std::string& next_command) {
     text += winner_line("Decode, up to 64K", sweep, *block, measured_sizes(*block, 0, kSmallUpTo));
     text += winner_line("Prefill, from 4M", sweep, *block, measured_sizes(*block, kLargeFrom, SIZE_MAX));
   }
-  text += bad_line(sweep) + noise_line(sweep);
+  // Six lines at most: what must not be used comes before what a lossy wire saves, which the table shows too.
+  const std::string bad = bad_line(sweep);
+  text += bad.empty() ? wire_line(blocks, sweep.noise_floor_percent) : bad;
+  text += noise_line(sweep);
   if (!next_command.empty()) text += "Next: " + next_command + "\n";
   return text;
 }

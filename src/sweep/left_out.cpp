@@ -41,7 +41,8 @@ std::string_view reason_word(OutcomeKind kind) {
 }
 
 std::string describe(const Shape& shape) {
-  return format_size(shape.bytes) + " " + std::string(to_string(shape.dtype)) + ", " + std::to_string(shape.ranks) + " ranks, " +
+  const std::string wire = shape.lossy() ? " as " + std::string(to_string(shape.wire)) : "";
+  return format_size(shape.bytes) + " " + std::string(to_string(shape.dtype)) + wire + ", " + std::to_string(shape.ranks) + " ranks, " +
          std::string(to_string(shape.mode));
 }
 

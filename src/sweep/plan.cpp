@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "base/units.hpp"
+#include "paths/menu.hpp"
 
 namespace artune {
 namespace {
@@ -36,6 +37,28 @@ Result<std::vector<Enum>> enumerators(const char* what, const std::vector<std::s
     if (std::find(values.begin(), values.end(), *value) == values.end()) values.push_back(*value);
   }
   return values;
+}
+
+/// The wires of every dtype asked for, exact ones first. Only f32 has a lossy one; the others go as they are.
+Result<std::vector<Shape>> elements_of(const std::vector<DType>& dtypes, const std::vector<WireWord>& wires, bool decides,
+                                       std::vector<std::string>& notes) {
+  const auto wanted = [&](WireWord wire) { return std::find(wires.begin(), wires.end(), wire) != wires.end(); };
+  const bool exact = decides || wanted(WireWord::native);
+  std::vector<Shape> elements;
+  std::string exact_only;
+  bool lossy = false;
+  for (const DType dtype : dtypes) {
+    const bool has_lossy = dtype != DType::bf16 && is_wire_of(dtype, DType::bf16);
+    if (exact || !has_lossy) elements.push_back({.dtype = dtype, .wire = dtype});
+    if (has_lossy && wanted(WireWord::bf16)) elements.push_back({.dtype = dtype, .wire = DType::bf16});
+    lossy = lossy || has_lossy;
+    if (!has_lossy) exact_only += (exact_only.empty() ? "" : ", ") + std::string(to_string(dtype));
+  }
+  if (!wanted(WireWord::bf16)) return elements;
+  if (!lossy) return usage("wire 'bf16': is for f32 only, and dtype is " + exact_only + "; add f32 to --dtype, or leave out --wire");
+  if (!exact_only.empty()) notes.push_back("--wire bf16 is for f32; " + exact_only + " goes over the links as it is");
+  if (exact && !wanted(WireWord::native)) notes.push_back("--wire native is measured too: whether bf16 pays is decided against it");
+  return elements;
 }
 
 Result<std::vector<int>> ranks_of(const std::vector<std::string>& words, int world_ranks) {
@@ -162,6 +185,8 @@ Result<Plan> make_plan(const PlanWords& words, const PlanWorld& world) {
   if (!ops) return ops.error();
   const auto dtypes = enumerators<DType>("dtype", words.dtypes, {DType::bf16});
   if (!dtypes) return dtypes.error();
+  const auto wires = enumerators<WireWord>("wire", words.wires, {WireWord::native});
+  if (!wires) return wires.error();
   const auto modes = enumerators<Mode>("mode", words.modes, {Mode::graph, Mode::eager});
   if (!modes) return modes.error();
   const auto ranks = ranks_of(words.ranks, world.ranks);
@@ -178,15 +203,17 @@ Result<Plan> make_plan(const PlanWords& words, const PlanWorld& world) {
     if (!(*seconds > 0)) return usage("budget '" + *words.budget + "': nothing can be measured in no time, write e.g. 50s");
     plan.budget_s = *seconds;
   }
+  const auto elements = elements_of(*dtypes, *wires, words.decides, plan.notes);
+  if (!elements) return elements.error();
   for (const int rank_count : *ranks) {
     for (const Op op : *ops) {
-      for (const DType dtype : *dtypes) {
-        const auto sizes = sizes_of(words, dtype);
+      for (const Shape& element : *elements) {
+        const auto sizes = sizes_of(words, element.dtype);
         if (!sizes) return sizes.error();
         for (const std::size_t bytes : *sizes) {
           for (const Mode mode : *modes) {
-            plan.shapes.push_back({.op = op, .dtype = dtype, .wire = dtype, .ranks = rank_count, .bytes = bytes, .mode = mode,
-                                   .launch = world.launch});
+            plan.shapes.push_back({.op = op, .dtype = element.dtype, .wire = element.wire, .ranks = rank_count, .bytes = bytes,
+                                   .mode = mode, .launch = world.launch});
           }
         }
       }

@@ -9,6 +9,7 @@
 //   if (!plan) return plan.error();                        // "dtype 'fp8': is none of f32, f16, bf16"
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,6 +22,13 @@
 
 namespace artune {
 
+/// What an element goes over the links as: itself, or f32 rounded to bf16.
+enum class WireWord : std::uint8_t { native, bf16 };
+template <>
+struct WordTable<WireWord> {
+  static constexpr std::array<Word<WireWord>, 2> entries{{{WireWord::native, "native"}, {WireWord::bf16, "bf16"}}};
+};
+
 /// Words as typed, lists already split at commas. Empty = the default that is named beside it.
 struct PlanWords {
   std::optional<std::string> min, max, factor;  ///< 1K, 64M, 2
@@ -29,6 +37,8 @@ struct PlanWords {
   std::vector<std::string> tokens;
   std::vector<std::string> ops;                 ///< all_reduce
   std::vector<std::string> dtypes;              ///< bf16
+  std::vector<std::string> wires;               ///< native; what f32 may go over the links as
+  bool decides = false;                         ///< tune: a lossy wire is judged against the exact one, which is measured too
   std::vector<std::string> modes;               ///< graph, eager
   std::vector<std::string> ranks;               ///< all ranks of the world
   std::vector<std::string> paths;               ///< all
@@ -44,7 +54,8 @@ struct PlanWorld {
 };
 
 struct Plan {
-  std::vector<Shape> shapes;                    ///< by ranks, dtype, bytes, mode; the order of the document
+  std::vector<Shape> shapes;                    ///< by ranks, dtype, wire, bytes, mode; the order of the document
+  std::vector<std::string> notes{};             ///< what the words mean that isn't plain, a line each
   CandidateFilter filter;
   double budget_s = 50;
   std::uint64_t seed = 1;

@@ -107,9 +107,9 @@ std::vector<Block> blocks_of(const Sweep& sweep) {
 }
 
 std::string block_title(const Block& block) {
-  std::string title = fmt::format("{}, {} ranks, {}", to_string(block.key.dtype), block.key.ranks, to_string(block.key.mode));
+  const std::string wire = block.key.lossy() ? fmt::format(" as {} on the wire", to_string(block.key.wire)) : std::string();
+  std::string title = fmt::format("{}{}, {} ranks, {}", to_string(block.key.dtype), wire, block.key.ranks, to_string(block.key.mode));
   if (block.key.op != Op::all_reduce) title += fmt::format(", {}", to_string(block.key.op));
-  if (block.key.wire != block.key.dtype) title += fmt::format(", {} on the wire", to_string(block.key.wire));
   if (block.key.load != Load::idle) title += fmt::format(", {}", to_string(block.key.load));
   if (block.key.regime != Regime::warm) title += fmt::format(", {}", to_string(block.key.regime));
   return title;

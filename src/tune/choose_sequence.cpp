@@ -50,8 +50,9 @@ class Sequence {
   const Figure& figure(std::size_t size, std::size_t option) const { return *measured_.figures[size][option]; }
 
   bool allowed(std::size_t size, std::size_t option) const {
-    if (!measured_.usable(size, option)) return false;
-    const Figure& best = figure(size, *measured_.fastest(size));
+    if (!measured_.usable(size, option) || !pays(size, option)) return false;
+    const auto index = [&](const Option& candidate) { return static_cast<std::size_t>(&candidate - measured_.options.data()); };
+    const Figure& best = figure(size, *measured_.fastest(size, [&](const Option& candidate) { return pays(size, index(candidate)); }));
     const Figure& own = figure(size, option);
     const bool near_best = own.median_us <= best.median_us * (1 + kMostLoss) || own.low_us <= best.high_us * (1 + rules_.noise);
     const auto nccl = measured_.fastest(size, [](const Option& candidate) { return candidate.is_nccl(); });
@@ -59,9 +60,21 @@ class Sequence {
     return near_best && keeps_promise;
   }
 
+  bool is_incumbent(std::size_t size, std::size_t option) const {
+    const auto& incumbents = rules_.incumbents[size];
+    return std::find(incumbents.begin(), incumbents.end(), option) != incumbents.end();
+  }
+
+  /// Bits are given away for a gain only: a lossy wire must beat every exact one by the threshold, at each size by itself.
+  bool pays(std::size_t size, std::size_t option) const {
+    if (!is_lossy(measured_.options[option].numerics) || is_incumbent(size, option)) return true;
+    const auto exact = measured_.fastest(size, [](const Option& candidate) { return !is_lossy(candidate.numerics); });
+    return !exact || figure(size, option).median_us * (1 + threshold_) < figure(size, *exact).median_us;
+  }
+
   double step_cost(std::size_t size, std::size_t option) const {
     const auto& incumbents = rules_.incumbents[size];
-    const bool challenger = !incumbents.empty() && std::find(incumbents.begin(), incumbents.end(), option) == incumbents.end();
+    const bool challenger = !incumbents.empty() && !is_incumbent(size, option);
     return std::log(figure(size, option).median_us) + (challenger ? std::log1p(threshold_) : 0);
   }
 
@@ -69,7 +82,8 @@ class Sequence {
   /// size change of necessity: leaving one that can't be had at this size costs nothing.
   double switch_cost(std::size_t size, std::size_t before, std::size_t option) const {
     if (before == option) return 0;
-    const bool same_candidate = measured_.options[before].info == measured_.options[option].info;
+    const Option &from = measured_.options[before], &to = measured_.options[option];
+    const bool same_candidate = from.info == to.info && from.numerics == to.numerics;
     if (same_candidate && !allowed(size, before)) return 0;
     return std::log1p(rules_.margin) / 2;
   }

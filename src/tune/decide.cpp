@@ -25,9 +25,13 @@ std::vector<std::size_t> incumbents_at(const Measured& measured, std::size_t siz
     return options;
   };
   if (existing != nullptr) {
-    const Candidate& use = existing->lookup(measured.sizes[size]).use;
-    if (auto same = matching([&](const Option& option) { return option.candidate == use; }); !same.empty()) return same;
-    if (auto same_name = matching([&](const Option& option) { return option.candidate.name == use.name; }); !same_name.empty())
+    const Range& range = existing->lookup(measured.sizes[size]);
+    const Candidate& use = range.use;
+    const auto same_sums = [&](const Option& option) { return option.numerics == range.numerics; };
+    if (auto same = matching([&](const Option& option) { return option.candidate == use && same_sums(option); }); !same.empty())
+      return same;
+    if (auto same_name = matching([&](const Option& option) { return option.candidate.name == use.name && same_sums(option); });
+        !same_name.empty())
       return same_name;
   }
   return matching([](const Option& option) { return option.is_nccl(); });
@@ -65,7 +69,7 @@ std::vector<Range> ranges_of(const Measured& measured, const std::vector<std::si
     range.min_bytes = ranges.empty() ? 1 : *ranges.back().max_bytes;
     if (last + 1 < sequence.size()) range.max_bytes = boundary_between(measured.sizes[last], measured.sizes[last + 1]);
     range.use = option.candidate;
-    range.numerics = option.info->numerics;
+    range.numerics = option.numerics;
     const double median_us = measured.figures[middle][sequence[middle]]->median_us;
     range.median_us = round_significant(median_us);
     if (const auto nccl_us = measured.nccl_us(middle)) {

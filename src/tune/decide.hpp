@@ -14,6 +14,8 @@
 //   3. The incumbent (the existing profile's choice, else NCCL) stays unless the challenger wins by more than the noise
 //      floor and the margin, whichever is larger.
 //   4. A candidate or geometry isn't switched between neighbouring sizes for less than the margin.
+//   5. A lossy wire is used in its own table only, and at each size only where it beats every exact candidate (they compete
+//      there too) by more than noise and margin, or is the incumbent.
 #pragma once
 
 #include <cstddef>

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "base/units.hpp"
 #include "tune/rejected.hpp"
@@ -19,19 +20,18 @@ bool is_fault(const LeftOut& left_out) {
   return left_out.reason == "wrong-sum" || left_out.reason == "hang" || left_out.reason == "crash";
 }
 
-/// Order of tables and columns: the menu's, so that documents list candidates alike everywhere.
-struct MenuOrder {
-  bool operator()(const Candidate& a, const Candidate& b) const {
-    const CandidateId first = find_candidate(a.name)->id;
-    const CandidateId second = find_candidate(b.name)->id;
-    return first != second ? first < second : a.geometry < b.geometry;
-  }
-};
+/// Order of tables and columns: the menu's, so that documents list candidates alike everywhere; exact before lossy, since
+/// ties go to the first.
+using OptionOrder = std::tuple<bool, CandidateId, Geometry>;
+OptionOrder order_of(const SweepRow& row) {
+  return {row.shape.lossy(), find_candidate(row.candidate.name)->id, row.candidate.geometry};
+}
 
 /// Why a measured row may not decide; empty when it may.
 Rejected refuse_row(const SweepRow& row, bool simulated, const Faults& faults) {
   Rejected rejected{row.candidate, key_of(row.shape), row.shape.bytes, {}, {}};
   const CandidateInfo& info = *find_candidate(row.candidate.name);
+  const Numerics claimed = numerics_of(info, row.shape.dtype, row.shape.wire);
   if (const LeftOut* fault = faults.find(row.candidate)) {
     rejected.reason = fault->reason;
     rejected.detail = fmt::format("not trusted after a {} at {} in {}: {}", fault->reason, format_size(fault->shape.bytes),
@@ -39,9 +39,9 @@ Rejected refuse_row(const SweepRow& row, bool simulated, const Faults& faults) {
   } else if (!row.verified && !simulated) {
     rejected.reason = "unverified";
     rejected.detail = "timed without a checked sum";
-  } else if (info.numerics == Numerics::rank_order_fp32 && row.numerics != info.numerics && row.verified) {
+  } else if (info.numerics == Numerics::rank_order_fp32 && row.numerics != claimed && row.verified) {
     rejected.reason = "numerics";
-    rejected.detail = fmt::format("claims {}, its sums are other", to_string(info.numerics));
+    rejected.detail = fmt::format("claims {}, its sums are other", to_string(claimed));
   }
   return rejected;
 }
@@ -51,18 +51,21 @@ using RowsOfKey = std::map<TableKey, std::vector<const SweepRow*>>;
 Measured to_matrix(const TableKey& key, const std::vector<const SweepRow*>& rows) {
   Measured measured;
   measured.key = key;
-  std::set<Candidate, MenuOrder> candidates;
+  std::map<OptionOrder, const SweepRow*> candidates;
   std::set<std::size_t> sizes;
   for (const SweepRow* row : rows) {
-    candidates.insert(row->candidate);
+    candidates.emplace(order_of(*row), row);
     sizes.insert(row->shape.bytes);
   }
-  for (const Candidate& candidate : candidates) measured.options.push_back({candidate, find_candidate(candidate.name)});
+  for (const auto& [unused, row] : candidates) {
+    const CandidateInfo* info = find_candidate(row->candidate.name);
+    measured.options.push_back({row->candidate, info, numerics_of(*info, row->shape.dtype, row->shape.wire)});
+  }
   measured.sizes.assign(sizes.begin(), sizes.end());
   measured.figures.assign(sizes.size(), std::vector<std::optional<Figure>>(candidates.size()));
   for (const SweepRow* row : rows) {
     const auto size = static_cast<std::size_t>(std::distance(sizes.begin(), sizes.find(row->shape.bytes)));
-    const auto option = static_cast<std::size_t>(std::distance(candidates.begin(), candidates.find(row->candidate)));
+    const auto option = static_cast<std::size_t>(std::distance(candidates.begin(), candidates.find(order_of(*row))));
     // A row that stands twice (the A/A pair) counts once, the first time: taking the better one would favour it.
     if (!measured.figures[size][option]) measured.figures[size][option] = Figure{row->median_us, row->ci_low_us, row->ci_high_us};
   }
@@ -123,11 +126,20 @@ std::vector<Measured> collect(const Sweep& sweep, const TuneOptions& options, st
   RowsOfKey deciding = rows[options.regime];
   for (auto& [regime, keys] : rows) deciding.insert(keys.begin(), keys.end());
   std::vector<Measured> result;
-  for (const auto& [key, rows_of_key] : deciding) result.push_back(to_matrix(key, rows_of_key));
+  for (const auto& [key, rows_of_key] : deciding) {
+    std::vector<const SweepRow*> all = rows_of_key;
+    TableKey exact = key;
+    exact.wire = exact.dtype;
+    if (exact != key && deciding.contains(exact)) all.insert(all.end(), deciding[exact].begin(), deciding[exact].end());
+    result.push_back(to_matrix(key, all));
+  }
   return result;
 }
 
-void keep_one_numerics_class(std::vector<Measured>& keys, const TuneOptions& options) {
+namespace {
+
+/// Of the keys whose wire is lossy, or of the others.
+void keep_one_class(std::vector<Measured>& keys, bool lossy, const TuneOptions& options) {
   // A class that has nothing to offer at some size would leave a part of the table without evidence: worse than any slowness.
   constexpr double cost_of_a_gap = 100;
   std::optional<Numerics> best;
@@ -136,9 +148,10 @@ void keep_one_numerics_class(std::vector<Measured>& keys, const TuneOptions& opt
     double cost = 0;
     bool offered = false;
     for (const Measured& measured : keys) {
+      if (measured.lossy() != lossy) continue;
       const std::vector<double> weights = size_weights(measured.sizes, options.weights);
       for (std::size_t size = 0; size < measured.sizes.size(); ++size) {
-        const auto in_class = measured.fastest(size, [&](const Option& option) { return option.info->numerics == entry.value; });
+        const auto in_class = measured.fastest(size, [&](const Option& option) { return option.numerics == entry.value; });
         const auto of_all = measured.fastest(size);
         offered = offered || in_class.has_value();
         cost += !in_class ? cost_of_a_gap
@@ -152,8 +165,15 @@ void keep_one_numerics_class(std::vector<Measured>& keys, const TuneOptions& opt
     }
   }
   for (Measured& measured : keys) {
-    for (Option& option : measured.options) option.admitted = option.info->numerics == best;
+    if (measured.lossy() != lossy) continue;
+    for (Option& option : measured.options) option.admitted = option.numerics == best;
   }
+}
+
+}  // namespace
+
+void keep_one_numerics_class(std::vector<Measured>& keys, const TuneOptions& options) {
+  for (const bool lossy : {false, true}) keep_one_class(keys, lossy, options);
 }
 
 }  // namespace artune

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: the ar-tune authors
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rows of one table key as a matrix: sizes down, options (candidate with geometry) across.
+// The rows of one table key as a matrix: sizes down, options (candidate with geometry) across. Options of a lossy wire's key
+// are the lossy candidates and the exact ones, whose rows stand under the exact key: who allows the one is content with
+// the other.
 // Private to src/tune.
 #pragma once
 
@@ -26,6 +28,7 @@ struct Figure {
 struct Option {
   Candidate candidate;
   const CandidateInfo* info = nullptr;
+  Numerics numerics = Numerics::nccl;  ///< of its sums over the wire that it was measured with
   bool admitted = true;  ///< false: measured and right, but not of the uniform numerics class
 
   bool is_nccl() const { return info->path == Path::nccl; }
@@ -37,6 +40,7 @@ struct Measured {
   std::vector<std::size_t> sizes;                           ///< ascending; each has at least one figure
   std::vector<std::vector<std::optional<Figure>>> figures;  ///< [size][option]
 
+  bool lossy() const { return key.wire != key.dtype; }
   bool usable(std::size_t size, std::size_t option) const {
     return options[option].admitted && figures[size][option].has_value();
   }
@@ -78,7 +82,8 @@ std::string key_text(const TableKey& key);
 /// to `rejected`.
 std::vector<Measured> collect(const Sweep& sweep, const TuneOptions& options, std::vector<Rejected>& rejected);
 
-/// Uniform numerics: withdraws admission from all classes but the one that costs least time over all keys.
+/// Uniform numerics: withdraws admission from all classes but the one that costs least time over all keys; the keys of
+/// lossy wires are judged by themselves, since a lossy class can't be had in the others.
 void keep_one_numerics_class(std::vector<Measured>& keys, const TuneOptions& options);
 
 }  // namespace artune

@@ -166,6 +166,47 @@ TEST(Tune, TunedDispatchIsOneMoreCandidate) {
   EXPECT_EQ(tuned, 2U) << "one row a size";
 }
 
+TEST(Tune, ALossyWireHasATableOfItsOwn) {
+  Tool tool;
+  const Ran ran = tool.run({"tune", "--rig", "4x-rtx-pro-6000-switch", "--sizes", "64K,16M", "--mode", "graph", "--budget", "6s", "--dtype",
+                            "f32,bf16", "--wire", "bf16", "-o", "p.json", "--sweep-output", "s.json"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("--wire bf16 is for f32; bf16 goes over the links as it is"));
+  EXPECT_THAT(ran.err, HasSubstr("--wire native is measured too"));
+  EXPECT_THAT(ran.out, HasSubstr("\nf32 as bf16 on the wire, 4 ranks, graph: "));
+  EXPECT_THAT(ran.out, HasSubstr("\nf32 as bf16 on the wire: faster than the best exact way at "));
+  EXPECT_THAT(ran.out, HasSubstr("\nall_reduce f32 as bf16 on the wire, 4 ranks, graph"));
+  EXPECT_THAT(ran.out, HasSubstr("nccl: unavailable, can't send f32 as bf16 on the wire"));
+  const Json profile = Json::parse(tool.read("p.json"));
+  ASSERT_EQ(profile["tables"].size(), 3U);
+  std::size_t lossy = 0;
+  for (const Json& table : profile["tables"]) {
+    for (const Json& range : table["ranges"]) {
+      if (range["numerics"].get<std::string>().find("wire-bf16") == std::string::npos) continue;
+      EXPECT_EQ(table["dtype"], "f32");
+      EXPECT_EQ(table["wire"], "bf16");
+      ++lossy;
+    }
+  }
+  EXPECT_GT(lossy, 0U) << "half the bytes of 16M must pay on a PCIe box";
+  for (const Json& row : Json::parse(tool.read("s.json"))["rows"]) {
+    const bool is_lossy = row["wire"] != row["dtype"];
+    EXPECT_EQ(row["numerics"].get<std::string>().find("wire-bf16") != std::string::npos, is_lossy) << row;
+  }
+
+  const Ran explained = tool.run({"explain", "p.json", "--bytes", "16M", "--dtype", "f32"});
+  EXPECT_THAT(explained.out, HasSubstr("all_reduce f32 as bf16 on the wire, 4 ranks"));
+  EXPECT_THAT(explained.out, HasSubstr("bf16 on the wire\n"));
+
+  // The dispatch itself: the wire's table where there is one, exact ranges in it included.
+  const Ran tuned = tool.run({"sweep", "--rig", "4x-rtx-pro-6000-switch", "--sizes", "64K,16M", "--mode", "graph", "--budget", "4s", "--dtype",
+                              "f32", "--wire", "bf16", "--path", "tuned", "--profile", "p.json", "--json"});
+  ASSERT_EQ(tuned.status, 0) << tuned.err;
+  const Json rows = Json::parse(tuned.out)["rows"];
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0]["wire"], "bf16");
+}
+
 TEST(Quiet, SaysNothingButErrors) {
   Tool tool;
   EXPECT_EQ(tool.run(small({"tune", "--quiet"})).err, "");

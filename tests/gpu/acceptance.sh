@@ -44,6 +44,19 @@ expect 0 no_nccl env ARTUNE_NCCL_LIB= ar-tune sweep "${small[@]}" --nccl "" -o "
 expect 2 bad_device ar-tune sweep --devices 99 --sizes 4K
 expect 2 no_room ar-tune sweep --ranks $((gpus + 1)) --sizes 4K
 
+# A profile of lossy rows only, so that the dispatch has no exact way out; every sum of the example is still exact.
+lossy=(--ranks-per-gpu "$(share 4)" --ranks 4 --dtype f32 --wire bf16 --sizes 4K,64K,1M --budget 15s)
+expect 0 wire_sweep ar-tune sweep "${lossy[@]}" -o "$out/wire_sweep.json"
+expect 0 wire_tune ar-tune tune --from "$out/wire_sweep.json" -o "$out/wire_profile.json"
+has wire_tune 'f32 as bf16 on the wire'
+expect 0 wire_tuned ar-tune sweep "${lossy[@]}" --path tuned --strict --profile "$out/wire_profile.json" -o "$out/wire_tuned.json"
+has wire_tuned 'every sum checked and right'
+NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_NVLS_ENABLE=0 CUDA_DEVICE_MAX_CONNECTIONS=32 expect 0 wire_example \
+  example_all_reduce --ranks 4 --ranks-per-gpu "$(share 4)" --calls 3000 --bf16-wire 1 --profile "$out/wire_profile.json"
+has wire_example 'f32 as bf16 on the wire'
+expect 0 wire_pays ar-tune tune --ranks-per-gpu "$(share 4)" --ranks 4 --dtype f32 --wire native,bf16 --min 1K --max 16M --mode graph \
+  -o "$out/wire_pays.json" --sweep-output "$out/wire_pays_sweep.json"
+
 for ranks in 2 4; do
   expect 0 tune_$ranks ar-tune tune --ranks-per-gpu "$(share $ranks)" --ranks $ranks --dtype bf16,f32 --min 256 --max 16M \
     -o "$out/profile_$ranks.json" --sweep-output "$out/sweep_$ranks.json"

@@ -69,9 +69,12 @@ typedef struct {
   const char* ncclLibrary;      /* default: ARTUNE_NCCL_LIB, then the loader's search */
   artuneLogFunction_t log;      /* default: silent */
   void* logUser;
+  int bf16Wire;                 /* 1: float32 may go over the links as bfloat16 where the profile says that it pays, half the
+                                   bytes and 8 bits of every contribution (classes wire-bf16-in, wire-bf16-in-out); needs a
+                                   profile made with `ar-tune tune --dtype f32 --wire native,bf16`; the same on every rank */
 } artuneConfig_t;
 
-#define ARTUNE_CONFIG_INITIALIZER { sizeof(artuneConfig_t), 0, 0, NULL, NULL, NULL, NULL }
+#define ARTUNE_CONFIG_INITIALIZER { sizeof(artuneConfig_t), 0, 0, NULL, NULL, NULL, NULL, 0 }
 
 /* major * 10000 + minor * 100 + patch */
 ARTUNE_API artuneResult_t artuneGetVersion(int* version);
@@ -90,7 +93,8 @@ ARTUNE_API artuneResult_t artuneCommInitAll(artuneComm_t* comms, int nranks, con
  * of the rank's GPU, element-aligned, disjoint or equal. Every rank calls with the same count and type, in the same
  * order. count 0 does nothing. May be captured into CUDA graphs (one a rank, or all ranks in one).
  * From one thread, all ranks' calls stand in a group; so they must where NCCL may serve them.
- * Numerics: fp32 accumulation in rank order, rounded once, the same bits on all ranks — unless NCCL serves the size. */
+ * Numerics: fp32 accumulation in rank order, rounded once, the same bits on all ranks — unless NCCL serves the size,
+ * or the config allowed a bf16 wire. artuneExplain() says which. */
 ARTUNE_API artuneResult_t artuneAllReduce(const void* sendbuff, void* recvbuff, size_t count, artuneDataType_t datatype,
                                           artuneRedOp_t op, artuneComm_t comm, cudaStream_t stream);
 
@@ -113,7 +117,8 @@ typedef struct {
 } artuneStats_t;
 ARTUNE_API artuneResult_t artuneCommStats(artuneComm_t comm, artuneStats_t* stats);
 
-/* What would serve `bytes` of this type, and why: "p2p/one-shot/ll 8x512, by profile …". `capturing` 1 = in a CUDA graph.
+/* What would serve `bytes` of this type, what goes over the links, the class of its sums, and why:
+ * "p2p/one-shot/ll 8x512, f32 as bf16 on the wire, numerics wire-bf16-in, by profile …". `capturing` 1 = in a CUDA graph.
  * Writes at most `size` bytes with the final zero. */
 ARTUNE_API artuneResult_t artuneExplain(artuneComm_t comm, size_t bytes, artuneDataType_t datatype, int capturing, char* text,
                                         size_t size);

@@ -5,6 +5,10 @@
 //
 //   artune::Communicators comms({0, 1});
 //   comms.all_reduce(in, out, count, artuneBfloat16, streams);      // all ranks, from one thread
+//
+//   artuneConfig_t config = ARTUNE_CONFIG_INITIALIZER;
+//   config.bf16Wire = 1;                                            // f32 may go over the links as bf16
+//   artune::Communicators lossy({0, 1}, &config);
 #pragma once
 
 #include <stdexcept>

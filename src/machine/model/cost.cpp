@@ -219,7 +219,7 @@ double eager_rank_us(const Group& group, const CandidateInfo& info, const Geomet
 Cost call_cost(const Group& group, const Candidate& candidate, const Shape& shape) {
   const CandidateInfo* info = find_candidate(candidate.name);
   if (info == nullptr) throw Failure("call_cost", "'" + candidate.name + "' is not on the menu", 0);
-  const double bytes = static_cast<double>(shape.bytes);
+  const double bytes = static_cast<double>(shape.wire_bytes());
   Cost cost;
   cost.device_us = device_us_of(group, *info, candidate.geometry, bytes);
   const double one_rank_us = shape.mode == Mode::graph ? group.rig.launch.eager_call_us.value

@@ -123,6 +123,34 @@ TEST(RigMachine, UnavailableCandidatesSayWhyOnce) {
   EXPECT_EQ(machine.verify({"nccl", {}}, three).outcome.kind, OutcomeKind::unavailable);
 }
 
+TEST(RigMachine, ALossyWireIsServedByThoseWhoHaveItAndChecked) {
+  const Rig rig = test::switch_box(1, 4, 50);
+  RigMachine machine(rig, world_of({0, 1, 2, 3}), 1);
+  Shape lossy = shape_of(4, 64 << 10, DType::f32);
+  lossy.wire = DType::bf16;
+  const Shape exact = shape_of(4, 64 << 10, DType::f32);
+  for (const Offer& offer : machine.candidates(lossy)) {
+    const CandidateInfo& info = *find_candidate(offer.candidate.name);
+    if (!lossy_wire_served(info)) {
+      EXPECT_EQ(offer.unavailable, "can't send f32 as bf16 on the wire") << info.name;
+      EXPECT_EQ(machine.verify(offer.candidate, lossy).outcome.kind, OutcomeKind::unavailable);
+      EXPECT_EQ(machine.time(offer.candidate, lossy, {}).outcome.kind, OutcomeKind::unavailable);
+      continue;
+    }
+    EXPECT_EQ(offer.unavailable, "") << info.name;
+    const Verification checked = machine.verify(offer.candidate, lossy);
+    EXPECT_TRUE(checked.outcome.ok()) << info.name << ": " << checked.outcome.detail;
+    EXPECT_EQ(checked.numerics, numerics_of(info, DType::f32, DType::bf16)) << info.name;
+  }
+  // Half the bytes on the link are what bf16 of the same count costs.
+  const Candidate flag{"p2p/one-shot/flag", {.blocks = 32, .threads = 512}};
+  const Shape large{.dtype = DType::f32, .wire = DType::bf16, .ranks = 4, .bytes = 32 << 20};
+  const model::Tree tree(rig);
+  const auto cost_us = [&](const Shape& shape) { return model::call_cost({rig, tree, {0, 1, 2, 3}}, flag, shape).call_us; };
+  EXPECT_EQ(cost_us(large), cost_us(shape_of(4, 16 << 20)));
+  EXPECT_LT(machine.limit_us(lossy), machine.limit_us(exact));
+}
+
 TEST(RigMachine, VerdictsFollowRulesAndFaults) {
   const auto verdict = [](RigFaultKind kind, int from, int to) {
     RigMachine machine(faulty(kind), world_of({0, 1, 2}), 1);

@@ -115,5 +115,15 @@ TEST(Reference, ElementsNeedNoAlignment) {
   EXPECT_TRUE(std::isnan(load_element(DType::bf16, bytes.data() + 3, 3)));
 }
 
+// 1 + 2^-9 is between two bf16 values, 257 the first integer that bf16 hasn't got.
+TEST(Reference, ABf16WireRoundsContributionsAndPerhapsTheSum) {
+  const std::vector<float> a = {1 + 0x1p-9F, 255, 1}, b = {2, 2, 2};
+  std::vector<float> in(3), in_out(3);
+  bf16_wire_sum({a.data(), b.data()}, false, in.data(), 3);
+  bf16_wire_sum({a.data(), b.data()}, true, in_out.data(), 3);
+  EXPECT_EQ(in, (std::vector<float>{3, 257, 3}));
+  EXPECT_EQ(in_out, (std::vector<float>{3, 256, 3}));
+}
+
 }  // namespace
 }  // namespace artune

@@ -91,5 +91,17 @@ TEST(Menu, ALossyWireIsAClassOfItsOwn) {
   EXPECT_EQ(of(CandidateId::nccl), Numerics::nccl);
 }
 
+TEST(Menu, WhoCantSendALossyWireSaysSoAndNamesIt) {
+  EXPECT_EQ(wire_refusal(info_of(CandidateId::nccl), DType::f32, DType::bf16), "can't send f32 as bf16 on the wire");
+  EXPECT_EQ(wire_refusal(info_of(CandidateId::p2p_one_shot_ll), DType::f16, DType::bf16), "there is no f16 as bf16 on the wire");
+  for (const CandidateInfo& info : menu()) {
+    for (const auto& dtype : WordTable<DType>::entries) EXPECT_EQ(wire_refusal(info, dtype.value, dtype.value), "") << info.name;
+    const bool served = wire_refusal(info, DType::f32, DType::bf16).empty();
+    EXPECT_EQ(served, lossy_wire_served(info)) << info.name;
+    EXPECT_EQ(served, is_lossy(numerics_of(info, DType::f32, DType::bf16)) && info.staging != Staging::none && info.algorithm != Algorithm::copies)
+        << info.name;
+  }
+}
+
 }  // namespace
 }  // namespace artune

@@ -92,6 +92,35 @@ TEST(Dispatch, UntunedKeysGoToNccl) {
             own_choice);
 }
 
+TEST(Dispatch, ALossyWireOnlyForThoseWhoAllowIt) {
+  Profile profile = two_rank_profile();
+  Table lossy{{.dtype = DType::f32, .wire = DType::bf16}, {}, {}};
+  lossy.ranges = {range(1, kMi, "p2p/one-shot/ll", {.blocks = 2, .threads = 512}),
+                  range(kMi, std::nullopt, "p2p/two-shot/flag", {.blocks = 16, .threads = 512})};
+  lossy.ranges[1].numerics = Numerics::wire_bf16_in_out;
+  profile.tables.push_back(lossy);
+  const auto table = [&](bool allowed, bool disabled = false) {
+    DispatchSwitches switches = make_switches(disabled, std::nullopt);
+    switches.bf16_wire = allowed;
+    return DispatchTable::from_profile(profile, 2, Launch::one_thread, Load::idle, switches);
+  };
+  const DispatchTable exact = table(false), allowed = table(true);
+  EXPECT_EQ(chosen(exact, kMi, DType::f32), CandidateId::host_copy_engine);
+  EXPECT_EQ(allowed.choose(DType::f32, Mode::graph, kMi - 1).numerics, Numerics::rank_order_fp32) << "exact where the table is";
+  const Choice large = allowed.choose(DType::f32, Mode::graph, kMi);
+  EXPECT_EQ(large.candidate, CandidateId::p2p_two_shot_flag);
+  EXPECT_TRUE(is_lossy(large.numerics));
+  EXPECT_EQ(allowed.choose(DType::bf16, Mode::graph, kMi), exact.choose(DType::bf16, Mode::graph, kMi));
+  EXPECT_FALSE(table(true, true).choose(DType::f32, Mode::graph, kMi).tuned) << "ARTUNE_DISABLE is above it";
+  EXPECT_NE(allowed.digest(), exact.digest()) << "ranks that don't allow the same must notice";
+
+  // The same bytes, candidate and geometry over another wire are another table.
+  profile.tables.back().ranges[1].numerics = Numerics::rank_order_fp32;
+  EXPECT_NE(table(true).digest(), allowed.digest());
+  profile.tables.pop_back();
+  EXPECT_EQ(table(true).digest(), exact.digest()) << "no table for the wire: the exact one serves";
+}
+
 TEST(Dispatch, DisabledMeansDefault) {
   const DispatchTable table = table_with(make_switches(true, std::nullopt));
   for (std::size_t bytes = 1; bytes < 64 * kMi; bytes *= 3) EXPECT_FALSE(table.choose(DType::bf16, Mode::graph, bytes).tuned);

@@ -53,6 +53,45 @@ TEST(Plan, GoesByRanksThenDtypeThenBytesThenMode) {
   EXPECT_EQ(plan.shapes.back(), (Shape{.dtype = DType::bf16, .wire = DType::bf16, .ranks = 4, .bytes = 2048, .mode = Mode::eager}));
 }
 
+std::vector<std::pair<DType, DType>> elements(const Plan& plan) {
+  std::vector<std::pair<DType, DType>> all;
+  for (const Shape& shape : plan.shapes) all.emplace_back(shape.dtype, shape.wire);
+  return all;
+}
+
+TEST(Plan, ALossyWireOnlyWhereAskedForAndOnlyForF32) {
+  PlanWords words;
+  words.sizes = {"1K"};
+  words.modes = {"graph"};
+  words.dtypes = {"f32", "bf16"};
+  const std::pair f32{DType::f32, DType::f32}, bf16{DType::bf16, DType::bf16}, lossy{DType::f32, DType::bf16};
+  EXPECT_THAT(elements(planned(words)), ElementsAre(f32, bf16));
+  words.wires = {"bf16", "native"};
+  EXPECT_THAT(elements(planned(words)), ElementsAre(f32, lossy, bf16)) << "exact ones first, however it was typed";
+  EXPECT_THAT(planned(words).notes, ElementsAre("--wire bf16 is for f32; bf16 goes over the links as it is"));
+  words.wires = {"bf16"};
+  EXPECT_THAT(elements(planned(words)), ElementsAre(lossy, bf16));
+  words.dtypes = {"f32"};
+  EXPECT_THAT(elements(planned(words)), ElementsAre(lossy));
+  EXPECT_TRUE(planned(words).notes.empty());
+  words.decides = true;
+  EXPECT_THAT(elements(planned(words)), ElementsAre(f32, lossy)) << "nothing to decide against otherwise";
+  EXPECT_THAT(planned(words).notes, ElementsAre(HasSubstr("--wire native is measured too")));
+  const Json identity = plan_identity(planned(words));
+  words.wires = {};
+  EXPECT_NE(plan_identity(planned(words)), identity) << "no journal goes on with other wires";
+}
+
+TEST(Plan, RefusesALossyWireWithoutF32) {
+  PlanWords words;
+  words.wires = {"native", "bf16"};
+  EXPECT_EQ(refusal(words), "wire 'bf16': is for f32 only, and dtype is bf16; add f32 to --dtype, or leave out --wire");
+  words.dtypes = {"f16", "bf16"};
+  EXPECT_THAT(refusal(words), HasSubstr("dtype is f16, bf16"));
+  words.wires = {"fp8"};
+  EXPECT_EQ(refusal(words), "wire 'fp8': is none of native, bf16");
+}
+
 TEST(Plan, RoundsDownToWholeElements) {
   PlanWords words;
   words.sizes = {"1027", "1026", "7"};

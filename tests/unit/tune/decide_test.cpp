@@ -174,6 +174,90 @@ TEST(Decide, GeometriesThatMustChangeCostNothing) {
   EXPECT_THAT(decide(builder.build(), {}).tables.at(0).ranges, SizeIs(6));
 }
 
+constexpr TableKey kExact{.dtype = DType::f32, .wire = DType::f32};
+constexpr TableKey kLossy{.dtype = DType::f32, .wire = DType::bf16};
+
+TEST(Decide, ALossyWireIsInItsOwnTableOnlyAndOnlyWhereItPays) {
+  SweepBuilder builder;
+  builder.shape(DType::f32, Mode::graph);
+  for (const std::size_t size : {4, 64, 1024}) builder.row("nccl", size * kKi, 20).row("p2p/one-shot/flag", size * kKi, 10);
+  // No faster, faster by less than the margin, faster.
+  builder.bf16_wire(Mode::graph)
+      .row("p2p/one-shot/flag", 4 * kKi, 10)
+      .row("p2p/one-shot/flag", 64 * kKi, 9.9)
+      .row("p2p/one-shot/flag", 1024 * kKi, 6)
+      .left_out("nccl", 0, "unavailable", "can't send f32 as bf16 on the wire");
+  const Profile profile = decide(builder.build(), {});
+  ASSERT_THAT(profile.tables, SizeIs(2));
+  const Table *exact = profile.find(kExact), *lossy = profile.find(kLossy);
+  ASSERT_TRUE(exact != nullptr && lossy != nullptr);
+  ASSERT_THAT(exact->ranges, SizeIs(1));
+  EXPECT_EQ(exact->ranges[0].numerics, Numerics::rank_order_fp32);
+  ASSERT_THAT(lossy->ranges, SizeIs(2));
+  EXPECT_EQ(lossy->ranges[0].numerics, Numerics::rank_order_fp32);
+  EXPECT_EQ(lossy->ranges[1].numerics, Numerics::wire_bf16_in);
+  EXPECT_EQ(lossy->ranges[1].use.name, "p2p/one-shot/flag");
+  EXPECT_EQ(lossy->ranges[1].nccl_us, 20);
+  EXPECT_EQ(rejection(profile, "nccl", "unavailable")->key, kLossy);
+  // What it says is what its reader takes.
+  const Result<Profile> again = profile_from_json(profile_to_json(profile), "p");
+  EXPECT_TRUE(again) << again.error().message;
+}
+
+// 1.7 % at 2K would save a switch, and a margin of 10 % leaves the exact one far behind the best: bits aren't given away
+// for either.
+TEST(Decide, ALossyWireMustPayAtEachSizeByItself) {
+  SweepBuilder builder;
+  builder.shape(DType::f32, Mode::graph);
+  for (const std::size_t size : {1, 2, 4}) builder.row("nccl", size * kKi, 20).row("p2p/one-shot/ll", size * kKi, 10);
+  builder.bf16_wire(Mode::graph)
+      .row("p2p/one-shot/flag", kKi, 9)
+      .row("p2p/one-shot/flag", 2 * kKi, 9.83)
+      .row("p2p/one-shot/flag", 4 * kKi, 9);
+  const Profile profile = decide(builder.build(), {});
+  EXPECT_EQ(profile.find(kLossy)->lookup(kKi).numerics, Numerics::wire_bf16_in);
+  EXPECT_EQ(profile.find(kLossy)->lookup(2 * kKi).numerics, Numerics::rank_order_fp32);
+  EXPECT_EQ(profile.find(kLossy)->lookup(4 * kKi).numerics, Numerics::wire_bf16_in);
+  TuneOptions wide;
+  wide.margin = 0.15;
+  for (const Range& range : decide(builder.build(), wide).find(kLossy)->ranges) EXPECT_EQ(range.use.name, "p2p/one-shot/ll");
+}
+
+TEST(Decide, ALossyWinnerStaysWhileItIsInUse) {
+  SweepBuilder builder;
+  builder.shape(DType::f32, Mode::graph).row("nccl", kKi, 20).row("p2p/one-shot/flag", kKi, 10);
+  builder.bf16_wire(Mode::graph).row("p2p/two-shot/flag", kKi, 5);
+  const Profile in_use = decide(builder.build(), {});
+  ASSERT_EQ(in_use.find(kLossy)->ranges.at(0).numerics, Numerics::wire_bf16_in_out);
+  SweepBuilder later;
+  later.shape(DType::f32, Mode::graph).row("nccl", kKi, 20).row("p2p/two-shot/flag", kKi, 9.95);
+  later.bf16_wire(Mode::graph).row("p2p/two-shot/flag", kKi, 10);
+  EXPECT_EQ(decide(later.build(), {}, &in_use).find(kLossy)->ranges.at(0).numerics, Numerics::wire_bf16_in_out);
+  EXPECT_EQ(decide(later.build(), {}).find(kLossy)->ranges.at(0).numerics, Numerics::rank_order_fp32);
+}
+
+TEST(Decide, UniformNumericsJudgesALossyWireByItself) {
+  SweepBuilder builder;
+  builder.shape(DType::f32, Mode::graph);
+  for (const std::size_t size : {4, 64}) builder.row("nccl", size * kKi, 20).row("p2p/one-shot/flag", size * kKi, 10);
+  builder.bf16_wire(Mode::graph).row("p2p/one-shot/flag", 4 * kKi, 6).row("p2p/two-shot/flag", 64 * kKi, 5);
+  builder.row("p2p/one-shot/flag", 64 * kKi, 6);
+  TuneOptions options;
+  options.numerics = NumericsRule::uniform;
+  const Profile profile = decide(builder.build(), options);
+  for (const Range& range : profile.find(kExact)->ranges) EXPECT_EQ(range.numerics, Numerics::rank_order_fp32);
+  for (const Range& range : profile.find(kLossy)->ranges) EXPECT_EQ(range.numerics, Numerics::wire_bf16_in);
+}
+
+TEST(Decide, LossySumsOfAnotherClassDontCount) {
+  SweepBuilder builder;
+  builder.bf16_wire(Mode::graph).row("p2p/one-shot/flag", kKi, 6).row("p2p/one-shot/ll", kKi, 8);
+  builder.raw().rows[0].numerics = Numerics::rank_order_fp32;
+  const Profile profile = decide(builder.build(), {});
+  EXPECT_THAT(uses(profile), ElementsAre("p2p/one-shot/ll"));
+  EXPECT_EQ(rejection(profile, "p2p/one-shot/flag", "numerics")->detail, "claims wire-bf16-in, its sums are other");
+}
+
 TEST(Decide, WrongSumsHangsAndCrashesAreTrustedNowhere) {
   for (const char* fault : {"wrong-sum", "hang", "crash"}) {
     SweepBuilder builder;

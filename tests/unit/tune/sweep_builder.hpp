@@ -43,6 +43,12 @@ class SweepBuilder {
     shape_.mode = mode;
     return *this;
   }
+  /// f32 that went over the links as bf16; shape() goes back.
+  SweepBuilder& bf16_wire(Mode mode) {
+    shape(DType::f32, mode);
+    shape_.wire = DType::bf16;
+    return *this;
+  }
   SweepBuilder& ranks(int ranks) {
     shape_.ranks = ranks;
     return *this;
@@ -70,7 +76,7 @@ class SweepBuilder {
     row.median_us = median_us;
     row.ci_low_us = row.p5_us = median_us * (1 - spread_);
     row.ci_high_us = row.p95_us = median_us * (1 + spread_);
-    row.numerics = find_candidate(name)->numerics;
+    row.numerics = numerics_of(*find_candidate(name), shape_.dtype, shape_.wire);
     sweep_.rows.push_back(row);
     return *this;
   }
