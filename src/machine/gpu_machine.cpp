@@ -10,6 +10,8 @@
 
 #include "base/tuned_name.hpp"
 #include "comm/self_test.hpp"
+#include "machine/gpu_graphs.hpp"
+#include "machine/gpu_overlap.hpp"
 #include "machine/gpu_ranks.hpp"
 #include "machine/gpu_tuned.hpp"
 #include "probe/this_machine.hpp"
@@ -24,7 +26,6 @@ namespace {
 constexpr double kBatchUs = 1000;
 constexpr int kMostCallsPerBatch = 50;
 constexpr int kFewestCallsPerBatch = 4;
-constexpr int kMostQueuedKernels = 800;  // see Group::kernels_per_call
 constexpr int kIsolatedCalls = 15;
 constexpr std::size_t kFamiliesBesideEachOther = 4;
 
@@ -37,64 +38,6 @@ double rough_call_us(Path path, const Shape& shape) {
     default: return 3 + bytes / 200e3;
   }
 }
-
-/// One CUDA graph per rank, as serving stacks replay them.
-class RankGraphs {
- public:
-  RankGraphs() = default;
-  RankGraphs(RankGraphs&& other) noexcept : executables_(std::exchange(other.executables_, {})) {}
-  RankGraphs& operator=(RankGraphs&& other) noexcept {
-    std::swap(executables_, other.executables_);
-    return *this;
-  }
-  ~RankGraphs() {
-    for (const cudaGraphExec_t executable : executables_) cudaGraphExecDestroy(executable);
-  }
-
-  /// `issue` enqueues work on all ranks' streams, which are being captured meanwhile.
-  template <typename Issue>
-  static RankGraphs capture(const GpuRanks& ranks, const Issue& issue) {
-    RankGraphs graphs;
-    for (int rank = 0; rank < ranks.ranks(); ++rank) {
-      const DeviceGuard guard(ranks.device(rank));
-      ARTUNE_CHECK_CUDA(cudaStreamBeginCapture(ranks.stream(rank), cudaStreamCaptureModeRelaxed));
-    }
-    std::exception_ptr thrown;
-    try {
-      issue();
-    } catch (...) {
-      thrown = std::current_exception();  // the captures must be ended before anything else can be done with the streams
-    }
-    for (int rank = 0; rank < ranks.ranks(); ++rank) {
-      const DeviceGuard guard(ranks.device(rank));
-      cudaGraph_t graph = nullptr;
-      const cudaError_t ended = cudaStreamEndCapture(ranks.stream(rank), &graph);
-      if (ended != cudaSuccess) {
-        cudaGetLastError();
-        if (!thrown) thrown = std::make_exception_ptr(Failure("cudaStreamEndCapture", cudaGetErrorString(ended), ended));
-        continue;
-      }
-      cudaGraphExec_t executable = nullptr;
-      const cudaError_t instantiated = thrown ? cudaSuccess : cudaGraphInstantiate(&executable, graph, 0);
-      cudaGraphDestroy(graph);
-      check_cuda(instantiated, "cudaGraphInstantiate");
-      if (executable == nullptr) continue;
-      graphs.executables_.push_back(executable);
-      // Uploaded before the first launch of any: a launch that had to upload behind a spinning kernel would wait for it.
-      ARTUNE_CHECK_CUDA(cudaGraphUpload(executable, ranks.stream(rank)));
-    }
-    if (thrown) std::rethrow_exception(thrown);
-    return graphs;
-  }
-
-  void launch(const GpuRanks& ranks, int rank) const {
-    const DeviceGuard guard(ranks.device(rank));
-    ARTUNE_CHECK_CUDA(cudaGraphLaunch(executables_[rank], ranks.stream(rank)));
-  }
-
- private:
-  std::vector<cudaGraphExec_t> executables_;
-};
 
 using Clock = std::chrono::steady_clock;
 double us_since(Clock::time_point start) { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); }
@@ -112,6 +55,7 @@ class GpuMachine final : public Machine {
   std::vector<Offer> candidates(const Shape& shape) override;
   Verification verify(const Candidate& candidate, const Shape& shape) override;
   Timing time(const Candidate& candidate, const Shape& shape, const TimeRequest& request) override;
+  OverlapTiming time_overlap(const Candidate& candidate, const Shape& shape, const OverlapRequest& request) override;
 
  private:
   struct Key {
@@ -138,6 +82,7 @@ class GpuMachine final : public Machine {
   std::unique_ptr<Group> group_;
   std::unique_ptr<TunedCalls> tuned_;
   std::unique_ptr<GpuRanks> ranks_;
+  std::unique_ptr<GpuOverlap> overlap_;    ///< made when first asked for
   std::map<Key, RankGraphs> graphs_;       ///< of one shape: the next shape starts anew
   Shape graphs_shape_;
 };
@@ -210,6 +155,7 @@ void GpuMachine::use_ranks(int ranks) {
   graphs_.clear();
   tuned_.reset();
   group_.reset();
+  overlap_.reset();
   ranks_.reset();
   GroupOptions wanted;
   for (int rank = 0; rank < ranks; ++rank) wanted.devices.push_back(ordinal(options_.devices[rank / options_.ranks_per_gpu]));
@@ -463,6 +409,30 @@ Timing GpuMachine::time(const Candidate& candidate, const Shape& shape, const Ti
       for (int rank = 0; rank < shape.ranks; ++rank) slowest = std::max(slowest, ranks_->elapsed_us(rank));
       timing.isolated_us.push_back(slowest);
     }
+  }
+  return timing;
+}
+
+OverlapTiming GpuMachine::time_overlap(const Candidate& candidate, const Shape& shape, const OverlapRequest& request) {
+  constexpr int kKernelsOfTuned = 8;  // of one rank; which candidate it will be isn't known here
+  use_ranks(shape.ranks);
+  if (std::string why = unavailable(candidate); !why.empty()) return {.outcome = {OutcomeKind::unavailable, why}, .batch = 0, .samples = {}};
+  ranks_->reserve(shape.bytes);
+  if (!overlap_) overlap_ = std::make_unique<GpuOverlap>(*ranks_, *group_, deadline());
+  if (graphs_shape_ != shape) {
+    graphs_.clear();
+    overlap_->forget();
+    graphs_shape_ = shape;
+  }
+  const CandidateInfo* info = find_candidate(candidate.name);
+  const int kernels = info == nullptr ? kKernelsOfTuned : group_->kernels_per_call({info->id, candidate.geometry}, shape.bytes);
+  const OverlapWork work{.issue = [&] { issue(candidate, shape, false); },
+                         .mode = shape.mode,
+                         .kernels = kernels * shape.ranks,
+                         .deadline = deadline()};
+  OverlapTiming timing = overlap_->time(candidate, work, request);
+  if (timing.outcome.ok() && tuned_) {
+    if (const auto trouble = tuned_->failure()) timing.outcome = hung(*trouble);
   }
   return timing;
 }
