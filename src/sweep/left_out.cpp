@@ -42,7 +42,7 @@ std::string_view reason_word(OutcomeKind kind) {
 
 std::string describe(const Shape& shape) {
   return format_size(shape.bytes) + " " + std::string(to_string(shape.dtype)) + ", " + std::to_string(shape.ranks) + " ranks, " +
-         std::string(to_string(shape.mode));
+         std::string(to_string(shape.mode)) + (shape.load == Load::overlap ? ", beside compute" : "");
 }
 
 void Bars::learn(const std::vector<LeftOut>& left_out) {

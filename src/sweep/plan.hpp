@@ -33,7 +33,9 @@ struct PlanWords {
   std::vector<std::string> ranks;               ///< all ranks of the world
   std::vector<std::string> paths;               ///< all
   std::vector<std::string> candidates;          ///< globs; all
-  std::optional<std::string> budget;            ///< 50s
+  std::optional<std::string> budget;            ///< 50s; 100s with `overlap`, half of it for that
+  bool overlap = false;                         ///< also beside a compute load: at the sizes given, else at 1M and 16M
+  std::optional<std::string> compute_us;        ///< with `overlap`: 5000
   std::uint64_t seed = 1;                       ///< of the order of rounds
 };
 
@@ -44,9 +46,10 @@ struct PlanWorld {
 };
 
 struct Plan {
-  std::vector<Shape> shapes;                    ///< by ranks, dtype, bytes, mode; the order of the document
+  std::vector<Shape> shapes;                    ///< by ranks, dtype, bytes, mode; idle first; the order of the document
   CandidateFilter filter;
   double budget_s = 50;
+  double compute_us = 5000;                     ///< of the load beside which shapes with Load::overlap are timed
   std::uint64_t seed = 1;
 };
 
