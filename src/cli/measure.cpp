@@ -97,8 +97,10 @@ void add_measure_options(CLI::App& app, MeasureFlags& flags) {
   app.add_flag("--strict", flags.strict, "exit 4 when a candidate gives a wrong sum, hangs or crashes");
 }
 
-void add_overlap_options(CLI::App& app, MeasureFlags& flags) {
-  app.add_flag("--overlap", flags.plan.overlap, "time every candidate beside a compute load as well (sizes: those given, else 1M and 16M)");
+void add_overlap_options(CLI::App& app, MeasureFlags& flags, std::vector<std::string> sizes) {
+  app.add_flag("--overlap", flags.plan.overlap,
+               fmt::format("time every candidate beside a compute load as well (at the sizes given, else at {})", fmt::join(sizes, ", ")));
+  flags.plan.overlap_sizes = std::move(sizes);
   app.add_option("--compute-us", flags.plan.compute_us, "what the load of --overlap takes by itself, µs (default: 5000)")->type_name("US");
 }
 

@@ -47,7 +47,7 @@ std::function<Status()> configure(CLI::App& app, CliContext& context) {
   const auto flags = std::make_shared<MeasureFlags>();
   add_machine_options(app, context.machine);
   add_measure_options(app, *flags);
-  add_overlap_options(app, *flags);
+  add_overlap_options(app, *flags, {"1M", "16M"});  // what a prefill step sends
   app.add_option("--profile", flags->profile, "what `--path tuned` dispatches by (default: the runtime's own lookup)")->type_name("FILE");
   app.add_flag("--resume", flags->resume, "go on where an interrupted sweep with the same -o stopped");
   app.add_option("-o,--output", context.output.file, "write the sweep document here")->type_name("FILE");

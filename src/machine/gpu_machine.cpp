@@ -187,7 +187,10 @@ void GpuMachine::use_ranks(int ranks) {
 std::vector<Offer> GpuMachine::candidates(const Shape& shape) {
   use_ranks(shape.ranks);
   std::vector<Offer> offers;
-  if (tuned_) offers.push_back({{std::string(kTunedName), {}}, tuned_->unavailable()});
+  if (tuned_) {
+    // Its communicator dispatches by the tables for an idle GPU.
+    offers.push_back({{std::string(kTunedName), {}}, shape.load == Load::idle ? tuned_->unavailable() : "is timed on idle GPUs only"});
+  }
   for (const CandidateInfo& info : menu()) {
     const std::string name(info.name);
     if (std::string why = group_->unavailable(info.id); !why.empty()) {
@@ -414,7 +417,6 @@ Timing GpuMachine::time(const Candidate& candidate, const Shape& shape, const Ti
 }
 
 OverlapTiming GpuMachine::time_overlap(const Candidate& candidate, const Shape& shape, const OverlapRequest& request) {
-  constexpr int kKernelsOfTuned = 8;  // of one rank; which candidate it will be isn't known here
   use_ranks(shape.ranks);
   if (std::string why = unavailable(candidate); !why.empty()) return {.outcome = {OutcomeKind::unavailable, why}, .batch = 0, .samples = {}};
   ranks_->reserve(shape.bytes);
@@ -425,16 +427,13 @@ OverlapTiming GpuMachine::time_overlap(const Candidate& candidate, const Shape& 
     graphs_shape_ = shape;
   }
   const CandidateInfo* info = find_candidate(candidate.name);
-  const int kernels = info == nullptr ? kKernelsOfTuned : group_->kernels_per_call({info->id, candidate.geometry}, shape.bytes);
+  if (info == nullptr) return {.outcome = {OutcomeKind::unavailable, candidate.name + " is timed on idle GPUs only"}, .batch = 0, .samples = {}};
+  const int kernels = group_->kernels_per_call({info->id, candidate.geometry}, shape.bytes);
   const OverlapWork work{.issue = [&] { issue(candidate, shape, false); },
                          .mode = shape.mode,
                          .kernels = kernels * shape.ranks,
                          .deadline = deadline()};
-  OverlapTiming timing = overlap_->time(candidate, work, request);
-  if (timing.outcome.ok() && tuned_) {
-    if (const auto trouble = tuned_->failure()) timing.outcome = hung(*trouble);
-  }
-  return timing;
+  return overlap_->time(candidate, work, request);
 }
 
 }  // namespace

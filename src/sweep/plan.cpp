@@ -144,10 +144,9 @@ Result<std::vector<std::size_t>> sizes_of(const PlanWords& words, DType dtype) {
   return sizes;
 }
 
-/// Where nothing else is said, beside compute only large messages are of interest: what a prefill step sends.
 Result<std::vector<std::size_t>> overlap_sizes_of(const PlanWords& words, DType dtype) {
   const bool said = words.min || words.max || words.factor || !words.sizes.empty() || words.hidden;
-  return said ? sizes_of(words, dtype) : listed_sizes({"1M", "16M"}, dtype);
+  return said ? sizes_of(words, dtype) : listed_sizes(words.overlap_sizes, dtype);
 }
 
 Status read_overlap_words(const PlanWords& words, Plan& plan) {

@@ -34,7 +34,8 @@ struct PlanWords {
   std::vector<std::string> paths;               ///< all
   std::vector<std::string> candidates;          ///< globs; all
   std::optional<std::string> budget;            ///< 50s; 100s with `overlap`, half of it for that
-  bool overlap = false;                         ///< also beside a compute load: at the sizes given, else at 1M and 16M
+  bool overlap = false;                         ///< also beside a compute load
+  std::vector<std::string> overlap_sizes = {"1M", "16M"};  ///< for that, where no sizes are given
   std::optional<std::string> compute_us;        ///< with `overlap`: 5000
   std::uint64_t seed = 1;                       ///< of the order of rounds
 };

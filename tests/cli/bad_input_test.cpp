@@ -59,6 +59,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"SizeWordOfMemory", {"sweep", "--rig", kRig, "--max-memory", "lots"}, 2, "usage", {"--max-memory", "'lots'"}},
         BadInput{"DurationWithoutUnit", {"sweep", "--rig", kRig, "--timeout", "5"}, 2, "usage", {"--timeout", "'5'", "10s"}},
         BadInput{"DurationTooLong", {"sweep", "--rig", kRig, "--timeout", "60m"}, 2, "usage", {"--timeout", "10m"}},
+        BadInput{"ComputeAlone", {"sweep", "--rig", kRig, "--compute-us", "5000"}, 2, "usage", {"'5000'", "--overlap"}},
+        BadInput{"ComputeWord", {"tune", "--rig", kRig, "--overlap", "--compute-us", "5ms"}, 2, "usage", {"'5ms'", "microseconds"}},
         BadInput{"DtypeWord", {"sweep", "--rig", kRig, "--dtype", "float"}, 2, "usage", {"'float'", "bf16"}},
         BadInput{"ModeWord", {"sweep", "--rig", kRig, "--mode", "grpah"}, 2, "usage", {"'grpah'", "graph"}},
         BadInput{"PathWord", {"sweep", "--rig", kRig, "--path", "pcie"}, 2, "usage", {"'pcie'", "p2p"}},

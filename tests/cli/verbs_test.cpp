@@ -7,6 +7,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "run_tool.hpp"
@@ -71,6 +72,18 @@ TEST(Sweep, TextForPeople) {
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(ran.err, "") << "no progress in a pipe, nothing to remark";
   expect_golden(normalized(ran.out), "sweep.txt");
+}
+
+TEST(Sweep, BesideComputeTextForPeople) {
+  Tool tool;
+  const Ran ran = tool.run({"sweep", "--rig", "rtx4070-rtx3060-x4", "--sizes", "1M,16M", "--mode", "graph", "--overlap", "--budget", "6s", "-o", "s.json"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  expect_golden(normalized(ran.out), "sweep_overlap.txt");
+  const Ran tuned = tool.run({"tune", "--from", "s.json", "--json", "-o", "p.json"});
+  ASSERT_EQ(tuned.status, 0) << tuned.err;
+  std::set<std::string> loads;
+  for (const Json& table : Json::parse(tuned.out)["tables"]) loads.insert(table["load"].get<std::string>());
+  EXPECT_EQ(loads, (std::set<std::string>{"idle", "overlap"}));
 }
 
 TEST(Sweep, JsonAloneOnStandardOutput) {

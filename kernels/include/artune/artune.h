@@ -56,6 +56,9 @@ typedef enum {
 typedef enum { artuneFloat16 = 6, artuneFloat32 = 7, artuneBfloat16 = 9 } artuneDataType_t;
 typedef enum { artuneSum = 0 } artuneRedOp_t;
 
+/* What runs beside the reductions: which of the profile's tables is used. */
+typedef enum { artuneLoadIdle = 0, artuneLoadOverlap = 1 } artuneLoad_t;
+
 /* level: 0 = note, 1 = warning. `message`: one line, without newline, valid during the call. Called from the thread that
  * makes the communicator, never from artuneAllReduce. */
 typedef void (*artuneLogFunction_t)(int level, const char* message, void* user);
@@ -69,9 +72,10 @@ typedef struct {
   const char* ncclLibrary;      /* default: ARTUNE_NCCL_LIB, then the loader's search */
   artuneLogFunction_t log;      /* default: silent */
   void* logUser;
+  artuneLoad_t load;            /* artuneLoadOverlap: compute runs beside; tables of `ar-tune tune --overlap` */
 } artuneConfig_t;
 
-#define ARTUNE_CONFIG_INITIALIZER { sizeof(artuneConfig_t), 0, 0, NULL, NULL, NULL, NULL }
+#define ARTUNE_CONFIG_INITIALIZER { sizeof(artuneConfig_t), 0, 0, NULL, NULL, NULL, NULL, artuneLoadIdle }
 
 /* major * 10000 + minor * 100 + patch */
 ARTUNE_API artuneResult_t artuneGetVersion(int* version);
