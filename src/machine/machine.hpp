@@ -136,9 +136,7 @@ class Machine {
   virtual Verification verify(const Candidate& candidate, const Shape& shape) = 0;
   virtual Timing time(const Candidate& candidate, const Shape& shape, const TimeRequest& request) = 0;
   /// Beside a compute load of many short blocks that fills every GPU of the group, one load a GPU.
-  virtual OverlapTiming time_overlap(const Candidate&, const Shape&, const OverlapRequest&) {
-    return {.outcome = {OutcomeKind::unavailable, "this machine has no compute load"}, .batch = 0, .samples = {}};
-  }
+  virtual OverlapTiming time_overlap(const Candidate& candidate, const Shape& shape, const OverlapRequest& request) = 0;
   /// Least time that this machine's own links and launch cost allow, µs; 0 = not known.
   virtual double limit_us(const Shape&) { return 0; }
 };

@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <set>
 
+#include "base/tuned_name.hpp"
 #include "base/units.hpp"
 #include "sweep/overlap_cost.hpp"
 
 namespace artune {
 namespace {
+
+constexpr std::size_t kMostShown = 8;  // of one size, two lines each; NCCL beside them in any case
 
 struct Priced {
   const SweepRow* row;
@@ -34,6 +37,12 @@ std::vector<Priced> priced(const Block& block, std::size_t bytes, double& fastes
   return cheapest;
 }
 
+/// Of those that compete: the dispatch itself (`tuned`) doesn't. nullptr when there is none.
+const Priced* winner_of(const std::vector<Priced>& cheapest) {
+  const auto found = std::find_if(cheapest.begin(), cheapest.end(), [](const Priced& one) { return one.row->candidate.name != kTunedName; });
+  return found == cheapest.end() ? nullptr : &*found;
+}
+
 double lost_percent(const OverlapFigures& figures) { return (figures.compute_beside_us / figures.compute_idle_us - 1) * 100; }
 double kept_percent(const OverlapFigures& figures) { return figures.reduction_idle_us / figures.reduction_beside_us * 100; }
 std::string signed_percent(double share) { return fmt::format("{:+.1f} %", share * 100); }
@@ -41,19 +50,24 @@ std::string signed_percent(double share) { return fmt::format("{:+.1f} %", share
 std::string size_lines(const Block& block, std::size_t bytes, std::size_t name_width, bool colour) {
   double fastest = 0;
   const std::vector<Priced> cheapest = priced(block, bytes, fastest);
-  std::string text;
+  const Priced* winner = winner_of(cheapest);
+  std::string text, further;
   for (const Priced& one : cheapest) {
+    if (static_cast<std::size_t>(&one - cheapest.data()) >= kMostShown && one.row->candidate.name != "nccl") {
+      further += fmt::format("{} {} {}", further.empty() ? "" : ",", one.row->candidate.name, signed_percent(one.cost));
+      continue;
+    }
     for (const OverlapFigures& figures : one.row->overlap) {
       const bool first_line = &figures == &one.row->overlap.front();
-      const bool won = &one == &cheapest.front();
-      const std::string cost = signed_percent(overlap_cost(figures, fastest)) + (won ? "*" : " ");
-      text += fmt::format("{:>8}  {:<{}}  {:<15}  {:>9}  {:>8}  {:>9}  {}{:>11}{}\n", first_line && won ? format_size(bytes) : "",
+      const bool won = &one == winner;
+      const std::string cost = fmt::format("{:>10}", signed_percent(overlap_cost(figures, fastest))) + (won ? "*" : "");
+      text += fmt::format("{:>8}  {:<{}}  {:<15}  {:>9}  {:>8}  {:>9}  {}{}{}\n", first_line && &one == &cheapest.front() ? format_size(bytes) : "",
                           first_line ? one.row->candidate.label() : "", name_width, to_string(figures.order),
                           fmt::format("{:.1f} %", lost_percent(figures)), fmt::format("{:.0f} %", kept_percent(figures)), figures.completed,
                           colour && won ? "\x1b[1;32m" : "", cost, colour && won ? "\x1b[0m" : "");
     }
   }
-  return text;
+  return text + (further.empty() ? "" : fmt::format("{:>8}  and, in total:{}\n", "", further));
 }
 
 /// Candidates without a row in the block, and those with a row somewhere that are missing at a size.
@@ -103,11 +117,11 @@ std::string overlap_line(const Sweep& sweep, const std::vector<Block>& blocks) {
   for (const std::size_t bytes : block->sizes) {
     double fastest = 0;
     const std::vector<Priced> cheapest = priced(*block, bytes, fastest);
-    if (cheapest.empty()) continue;
-    const Priced& winner = cheapest.front();
+    const Priced* winner = winner_of(cheapest);
+    if (winner == nullptr) continue;
     const auto nccl = std::find_if(cheapest.begin(), cheapest.end(), [](const Priced& one) { return one.row->candidate.name == "nccl"; });
-    text += fmt::format("{} {} at {} ({}{})", text.empty() ? "" : ",", winner.row->candidate.name, format_size(bytes), signed_percent(winner.cost),
-                        nccl == cheapest.end() || nccl == cheapest.begin() ? "" : ", nccl " + signed_percent(nccl->cost));
+    text += fmt::format("{} {} at {} ({}{})", text.empty() ? "" : ",", winner->row->candidate.name, format_size(bytes), signed_percent(winner->cost),
+                        nccl == cheapest.end() || &*nccl == winner ? "" : ", nccl " + signed_percent(nccl->cost));
   }
   return text.empty() ? "" : fmt::format("Beside compute the least in total{}:{}; {}.\n", sweep.header.simulated ? " by the model" : "", text, block_title(*block));
 }

@@ -135,6 +135,7 @@ TEST(Overlap, TableAndClosingLineNameTheCheapestInTotal) {
   const Sweep sweep = bench.run(plan_of());
   const std::string table = sweep_table(sweep);
   EXPECT_THAT(table, HasSubstr("bf16, 2 ranks, graph, overlap: reductions beside a compute load of 5000 µs"));
+  EXPECT_THAT(table, HasSubstr("nccl")) << "beside the cheapest in any case";
   EXPECT_THAT(table, HasSubstr("compute-first"));
   EXPECT_THAT(table, HasSubstr("reduction-first"));
   const std::string closing = closing_lines(sweep, "ar-tune tune");
