@@ -76,7 +76,7 @@ TEST(Sweep, TextForPeople) {
 
 TEST(Sweep, BesideComputeTextForPeople) {
   Tool tool;
-  const Ran ran = tool.run({"sweep", "--rig", "rtx4070-rtx3060-x4", "--sizes", "1M,16M", "--mode", "graph", "--overlap", "--budget", "6s", "-o", "s.json"});
+  const Ran ran = tool.run({"sweep", "--rig", "rtx4070-rtx3060-x4", "--sizes", "64K,1M", "--mode", "graph", "--overlap", "--budget", "20s", "-o", "s.json"});
   EXPECT_EQ(ran.status, 0) << ran.err;
   expect_golden(normalized(ran.out), "sweep_overlap.txt");
   const Ran tuned = tool.run({"tune", "--from", "s.json", "--json", "-o", "p.json"});
