@@ -81,8 +81,9 @@ TEST(Sweep, BesideComputeTextForPeople) {
   expect_golden(normalized(ran.out), "sweep_overlap.txt");
   const Ran tuned = tool.run({"tune", "--from", "s.json", "--json", "-o", "p.json"});
   ASSERT_EQ(tuned.status, 0) << tuned.err;
+  const Json profile = Json::parse(tuned.out);
   std::set<std::string> loads;
-  for (const Json& table : Json::parse(tuned.out)["tables"]) loads.insert(table["load"].get<std::string>());
+  for (const Json& table : profile["tables"]) loads.insert(table["load"].get<std::string>());
   EXPECT_EQ(loads, (std::set<std::string>{"idle", "overlap"}));
 }
 
