@@ -261,6 +261,10 @@ artuneResult_t init_all(artuneComm_t* comms, int nranks, const int* devices, con
     }
     std::memcpy(&config, given, std::min(given->size, sizeof config));
   }
+  if (config.load != artuneLoadIdle && config.load != artuneLoadOverlap) {
+    return fail(artuneInvalidArgument, "config->load is " + std::to_string(static_cast<int>(config.load)) + "; write artuneLoadIdle or artuneLoadOverlap");
+  }
+  const Load load = config.load == artuneLoadOverlap ? Load::overlap : Load::idle;
   const Environment environment = Environment::of_process();
   const Log log(config, environment.log);
   for (const std::string& problem : environment.problems) log(1, problem);
@@ -308,8 +312,13 @@ artuneResult_t init_all(artuneComm_t* comms, int nranks, const int* devices, con
   ARTUNE_CHECK_CUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, options.devices.front()));
   const AdmitFacts facts{.ranks = nranks, .ranks_per_gpu = ranks_per_gpu, .multiprocessors = multiprocessors, .bytes = 0,
                          .peer_access = true, .nccl = true};
+  if (load == Load::overlap && loaded->profile && std::none_of(loaded->profile->tables.begin(), loaded->profile->tables.end(), [](const Table& table) {
+        return table.key.load == Load::overlap;
+      })) {
+    log(1, "the profile has no tables for load `overlap`: ar-tune tune --overlap makes them; its default serves everything");
+  }
   const auto table_now = [&] {
-    return loaded->profile ? DispatchTable::from_profile(*loaded->profile, nranks, Launch::one_thread, Load::idle, switches)
+    return loaded->profile ? DispatchTable::from_profile(*loaded->profile, nranks, Launch::one_thread, load, switches)
                            : DispatchTable::untuned(facts, switches);
   };
   // First what the table would like, then a group that can do it, then a table without what the group can't have.

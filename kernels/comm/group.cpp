@@ -42,7 +42,13 @@ class Event {
 
 class Stream {
  public:
-  Stream() { ARTUNE_CHECK_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  // The highest priority: what runs here are copies and single warps that others wait for; beside a kernel that fills the
+  // GPU they shall get the first room there is.
+  Stream() {
+    int least = 0, greatest = 0;
+    ARTUNE_CHECK_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    ARTUNE_CHECK_CUDA(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest));
+  }
   Stream(Stream&&) = delete;
   ~Stream() {
     if (stream_ != nullptr) cudaStreamDestroy(stream_);

@@ -94,8 +94,15 @@ void add_measure_options(CLI::App& app, MeasureFlags& flags) {
   list("--ranks", plan.ranks, "numbers of ranks (default: all of the group)", "LIST");
   list("--path", plan.paths, "only these paths: nccl, host, p2p, ce, tuned (default: all but tuned)", "LIST");
   list("--candidate", plan.candidates, "only candidates that match: 'p2p/*/ll'", "GLOB");
-  app.add_option("--budget", plan.budget, "time for all measuring (default: 50s)")->type_name("TIME");
+  app.add_option("--budget", plan.budget, "time for all measuring (default: 50s, with --overlap 100s)")->type_name("TIME");
   app.add_flag("--strict", flags.strict, "exit 4 when a candidate gives a wrong sum, hangs or crashes");
+}
+
+void add_overlap_options(CLI::App& app, MeasureFlags& flags, std::vector<std::string> sizes) {
+  app.add_flag("--overlap", flags.plan.overlap,
+               fmt::format("time every candidate beside a compute load as well (at the sizes given, else at {})", fmt::join(sizes, ", ")));
+  flags.plan.overlap_sizes = std::move(sizes);
+  app.add_option("--compute-us", flags.plan.compute_us, "what the load of --overlap takes by itself, µs (default: 5000)")->type_name("US");
 }
 
 Result<MeasuredSweep> measure(CliContext& context, const MeasureFlags& flags) {

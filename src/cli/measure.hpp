@@ -34,6 +34,9 @@ struct MeasuredSweep {
 /// --op --min --max --factor --sizes --hidden --tokens --dtype --mode --ranks --path --candidate --budget --strict
 void add_measure_options(CLI::App& app, MeasureFlags& flags);
 
+/// --overlap --compute-us. `sizes`: beside compute, where none are given.
+void add_overlap_options(CLI::App& app, MeasureFlags& flags, std::vector<std::string> sizes);
+
 /// The caller has checked its output files before. Notes on what goes wrong go to `context` as they happen.
 Result<MeasuredSweep> measure(CliContext& context, const MeasureFlags& flags);
 

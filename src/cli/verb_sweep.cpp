@@ -47,6 +47,7 @@ std::function<Status()> configure(CLI::App& app, CliContext& context) {
   const auto flags = std::make_shared<MeasureFlags>();
   add_machine_options(app, context.machine);
   add_measure_options(app, *flags);
+  add_overlap_options(app, *flags, {"1M", "16M"});  // what a prefill step sends
   app.add_option("--profile", flags->profile, "what `--path tuned` dispatches by (default: the runtime's own lookup)")->type_name("FILE");
   app.add_flag("--resume", flags->resume, "go on where an interrupted sweep with the same -o stopped");
   app.add_option("-o,--output", context.output.file, "write the sweep document here")->type_name("FILE");
@@ -57,7 +58,8 @@ std::function<Status()> configure(CLI::App& app, CliContext& context) {
 
 const Verb kSweepVerb{"sweep", "Measure every way of reducing on the messages you send",
                       "ar-tune sweep --sizes 16K,64K,1M --dtype bf16 --mode graph -o sweep.json\n"
-                      "ar-tune sweep --rig 4x-rtx-pro-6000-switch --hidden 5120 --tokens 1,8,512",
+                      "ar-tune sweep --rig 4x-rtx-pro-6000-switch --hidden 5120 --tokens 1,8,512\n"
+                      "ar-tune sweep --sizes 16M --overlap",
                       configure};
 
 }  // namespace artune

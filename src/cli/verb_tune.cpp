@@ -193,6 +193,7 @@ std::function<Status()> configure(CLI::App& app, CliContext& context) {
   const auto flags = std::make_shared<TuneFlags>();
   add_machine_options(app, context.machine);
   add_measure_options(app, flags->measure);
+  add_overlap_options(app, flags->measure, {"4K", "64K", "1M", "16M"});  // a table is for all sizes
   app.add_option("--margin", flags->margin_percent, "percent by which a challenger must win (default: 2)")->type_name("PERCENT")->check(CLI::Range(0.0, 50.0));
   app.add_option("--numerics", flags->numerics, "any: bits may differ by message size; uniform: one class for all (default: any)")->type_name("RULE");
   app.add_option("--from", flags->from, "decide from this sweep document, measure nothing")->type_name("FILE");

@@ -66,6 +66,11 @@ class FaultyMachine final : public Machine {
     return machine_->time(candidate, shape, request);
   }
 
+  OverlapTiming time_overlap(const Candidate& candidate, const Shape& shape, const OverlapRequest& request) override {
+    obey(fault_for(candidate, shape.bytes), lies_);
+    return machine_->time_overlap(candidate, shape, request);
+  }
+
  private:
   std::unique_ptr<Machine> machine_;
   bool lies_;

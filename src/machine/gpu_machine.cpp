@@ -11,6 +11,8 @@
 
 #include "base/tuned_name.hpp"
 #include "comm/self_test.hpp"
+#include "machine/gpu_graphs.hpp"
+#include "machine/gpu_overlap.hpp"
 #include "machine/gpu_ranks.hpp"
 #include "machine/gpu_tuned.hpp"
 #include "probe/this_machine.hpp"
@@ -25,7 +27,6 @@ namespace {
 constexpr double kBatchUs = 1000;
 constexpr int kMostCallsPerBatch = 50;
 constexpr int kFewestCallsPerBatch = 4;
-constexpr int kMostQueuedKernels = 800;  // see Group::kernels_per_call
 constexpr int kIsolatedCalls = 15;
 constexpr std::size_t kFamiliesBesideEachOther = 4;
 
@@ -38,64 +39,6 @@ double rough_call_us(Path path, const Shape& shape) {
     default: return 3 + bytes / 200e3;
   }
 }
-
-/// One CUDA graph per rank, as serving stacks replay them.
-class RankGraphs {
- public:
-  RankGraphs() = default;
-  RankGraphs(RankGraphs&& other) noexcept : executables_(std::exchange(other.executables_, {})) {}
-  RankGraphs& operator=(RankGraphs&& other) noexcept {
-    std::swap(executables_, other.executables_);
-    return *this;
-  }
-  ~RankGraphs() {
-    for (const cudaGraphExec_t executable : executables_) cudaGraphExecDestroy(executable);
-  }
-
-  /// `issue` enqueues work on all ranks' streams, which are being captured meanwhile.
-  template <typename Issue>
-  static RankGraphs capture(const GpuRanks& ranks, const Issue& issue) {
-    RankGraphs graphs;
-    for (int rank = 0; rank < ranks.ranks(); ++rank) {
-      const DeviceGuard guard(ranks.device(rank));
-      ARTUNE_CHECK_CUDA(cudaStreamBeginCapture(ranks.stream(rank), cudaStreamCaptureModeRelaxed));
-    }
-    std::exception_ptr thrown;
-    try {
-      issue();
-    } catch (...) {
-      thrown = std::current_exception();  // the captures must be ended before anything else can be done with the streams
-    }
-    for (int rank = 0; rank < ranks.ranks(); ++rank) {
-      const DeviceGuard guard(ranks.device(rank));
-      cudaGraph_t graph = nullptr;
-      const cudaError_t ended = cudaStreamEndCapture(ranks.stream(rank), &graph);
-      if (ended != cudaSuccess) {
-        cudaGetLastError();
-        if (!thrown) thrown = std::make_exception_ptr(Failure("cudaStreamEndCapture", cudaGetErrorString(ended), ended));
-        continue;
-      }
-      cudaGraphExec_t executable = nullptr;
-      const cudaError_t instantiated = thrown ? cudaSuccess : cudaGraphInstantiate(&executable, graph, 0);
-      cudaGraphDestroy(graph);
-      check_cuda(instantiated, "cudaGraphInstantiate");
-      if (executable == nullptr) continue;
-      graphs.executables_.push_back(executable);
-      // Uploaded before the first launch of any: a launch that had to upload behind a spinning kernel would wait for it.
-      ARTUNE_CHECK_CUDA(cudaGraphUpload(executable, ranks.stream(rank)));
-    }
-    if (thrown) std::rethrow_exception(thrown);
-    return graphs;
-  }
-
-  void launch(const GpuRanks& ranks, int rank) const {
-    const DeviceGuard guard(ranks.device(rank));
-    ARTUNE_CHECK_CUDA(cudaGraphLaunch(executables_[rank], ranks.stream(rank)));
-  }
-
- private:
-  std::vector<cudaGraphExec_t> executables_;
-};
 
 using Clock = std::chrono::steady_clock;
 double us_since(Clock::time_point start) { return std::chrono::duration<double, std::micro>(Clock::now() - start).count(); }
@@ -113,6 +56,7 @@ class GpuMachine final : public Machine {
   std::vector<Offer> candidates(const Shape& shape) override;
   Verification verify(const Candidate& candidate, const Shape& shape) override;
   Timing time(const Candidate& candidate, const Shape& shape, const TimeRequest& request) override;
+  OverlapTiming time_overlap(const Candidate& candidate, const Shape& shape, const OverlapRequest& request) override;
 
  private:
   struct Key {
@@ -142,6 +86,7 @@ class GpuMachine final : public Machine {
   std::unique_ptr<Group> group_;
   std::array<std::unique_ptr<TunedCalls>, 2> tuned_;  ///< the second may send f32 as bf16; each made when first asked for
   std::unique_ptr<GpuRanks> ranks_;
+  std::unique_ptr<GpuOverlap> overlap_;    ///< made when first asked for
   std::map<Key, RankGraphs> graphs_;       ///< of one shape: the next shape starts anew
   Shape graphs_shape_;
 };
@@ -214,6 +159,7 @@ void GpuMachine::use_ranks(int ranks) {
   graphs_.clear();
   for (auto& calls : tuned_) calls.reset();
   group_.reset();
+  overlap_.reset();
   ranks_.reset();
   GroupOptions wanted;
   for (int rank = 0; rank < ranks; ++rank) wanted.devices.push_back(ordinal(options_.devices[rank / options_.ranks_per_gpu]));
@@ -242,7 +188,10 @@ void GpuMachine::use_ranks(int ranks) {
 std::vector<Offer> GpuMachine::candidates(const Shape& shape) {
   use_ranks(shape.ranks);
   std::vector<Offer> offers;
-  if (const TunedCalls* tuned = tuned_for(shape)) offers.push_back({{std::string(kTunedName), {}}, tuned->unavailable()});
+  if (const TunedCalls* tuned = tuned_for(shape)) {
+    // Its communicator dispatches by the tables for an idle GPU.
+    offers.push_back({{std::string(kTunedName), {}}, shape.load == Load::idle ? tuned->unavailable() : "is timed on idle GPUs only"});
+  }
   for (const CandidateInfo& info : menu()) {
     const std::string name(info.name);
     if (std::string why = refusal_of(info, shape); !why.empty()) {
@@ -499,6 +448,26 @@ Timing GpuMachine::time(const Candidate& candidate, const Shape& shape, const Ti
     }
   }
   return timing;
+}
+
+OverlapTiming GpuMachine::time_overlap(const Candidate& candidate, const Shape& shape, const OverlapRequest& request) {
+  use_ranks(shape.ranks);
+  if (std::string why = unavailable(candidate, shape); !why.empty()) return {.outcome = {OutcomeKind::unavailable, why}, .batch = 0, .samples = {}};
+  ranks_->reserve(shape.bytes);
+  if (!overlap_) overlap_ = std::make_unique<GpuOverlap>(*ranks_, *group_, deadline());
+  if (graphs_shape_ != shape) {
+    graphs_.clear();
+    overlap_->forget();
+    graphs_shape_ = shape;
+  }
+  const CandidateInfo* info = find_candidate(candidate.name);
+  if (info == nullptr) return {.outcome = {OutcomeKind::unavailable, candidate.name + " is timed on idle GPUs only"}, .batch = 0, .samples = {}};
+  const int kernels = group_->kernels_per_call({info->id, candidate.geometry}, shape.bytes);
+  const OverlapWork work{.issue = [&] { issue(candidate, shape, false); },
+                         .mode = shape.mode,
+                         .kernels = kernels * shape.ranks,
+                         .deadline = deadline()};
+  return overlap_->time(candidate, work, request);
 }
 
 }  // namespace

@@ -13,7 +13,9 @@ GpuRanks::GpuRanks(const std::vector<int>& devices) : gate_(128) {
     auto& rank = *ranks_.emplace_back(std::make_unique<Rank>());
     rank.device = device;
     const DeviceGuard guard(device);
-    ARTUNE_CHECK_CUDA(cudaStreamCreateWithFlags(&rank.stream, cudaStreamNonBlocking));
+    int least = 0, greatest = 0;
+    ARTUNE_CHECK_CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    ARTUNE_CHECK_CUDA(cudaStreamCreateWithPriority(&rank.stream, cudaStreamNonBlocking, greatest));
     ARTUNE_CHECK_CUDA(cudaEventCreate(&rank.start));
     ARTUNE_CHECK_CUDA(cudaEventCreate(&rank.end));
     rank.state = DeviceMemory(device, 512);
@@ -51,6 +53,8 @@ void GpuRanks::close_gate() {
     wait_gate(reinterpret_cast<const std::uint32_t*>(gate_.data()), ticket_, stream(rank));
   }
 }
+
+void GpuRanks::hold(cudaStream_t stream) { wait_gate(reinterpret_cast<const std::uint32_t*>(gate_.data()), ticket_, stream); }
 
 void GpuRanks::open_gate() {
   std::atomic_ref(*reinterpret_cast<std::uint32_t*>(gate_.data())).store(ticket_, std::memory_order_release);

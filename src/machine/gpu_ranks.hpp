@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the ranks of a measurement own on their GPUs: a stream, buffers with guards, events, and the gate they start at.
+// The streams have the highest priority, as serving stacks give the streams of their collectives: alone on a GPU that
+// changes nothing, beside compute it decides who gets the room that a block leaves.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -41,6 +43,8 @@ class GpuRanks {
   /// Holds every stream until open_gate(). Everything enqueued between the two starts together on all ranks.
   void close_gate();
   void open_gate();
+  /// Another stream of the current device waits for the same gate: between close_gate() and open_gate().
+  void hold(cudaStream_t stream);
   void record_start(int rank);
   void record_end(int rank);
   /// Between the two records, µs. After wait().

@@ -85,6 +85,35 @@ struct Timing {
   double host_us = 0;                   ///< host time to issue one call on all ranks (eager) or one replay / batch (graph)
 };
 
+/// Which of the two is on the GPU first when reductions run beside a compute load: what stands in the queue of blocks
+/// decides who waits.
+enum class LaunchOrder { compute_first, reduction_first };
+
+template <>
+struct WordTable<LaunchOrder> {
+  static constexpr std::array<Word<LaunchOrder>, 2> entries{
+      {{LaunchOrder::compute_first, "compute-first"}, {LaunchOrder::reduction_first, "reduction-first"}}};
+};
+
+struct OverlapRequest {
+  int samples = 1;
+  double compute_us = 5000;   ///< what the load shall take by itself
+  LaunchOrder order = LaunchOrder::compute_first;
+};
+
+/// One run of the load with back-to-back reductions beside it, and each of the two by itself just before.
+struct OverlapSample {
+  double compute_idle_us = 0, compute_beside_us = 0;      ///< slowest GPU
+  double reduction_idle_us = 0, reduction_beside_us = 0;  ///< per call, slowest rank; beside: while the load ran
+  int completed = 0;   ///< reductions that ended on every rank while the load ran; 0 = starved until it was over
+};
+
+struct OverlapTiming {
+  Outcome outcome;
+  int batch = 0;              ///< reductions in the queue of one run: they must outlast the load
+  std::vector<OverlapSample> samples;
+};
+
 /// A pair-wise functional check: may `path` be used from rank GPU `from` to `to`?
 struct PairVerdict {
   int from = 0, to = 0;       ///< nvidia-smi indices
@@ -108,6 +137,8 @@ class Machine {
   virtual std::vector<Offer> candidates(const Shape& shape) = 0;
   virtual Verification verify(const Candidate& candidate, const Shape& shape) = 0;
   virtual Timing time(const Candidate& candidate, const Shape& shape, const TimeRequest& request) = 0;
+  /// Beside a compute load of many short blocks that fills every GPU of the group, one load a GPU.
+  virtual OverlapTiming time_overlap(const Candidate& candidate, const Shape& shape, const OverlapRequest& request) = 0;
   /// Least time that this machine's own links and launch cost allow, µs; 0 = not known.
   virtual double limit_us(const Shape&) { return 0; }
 };

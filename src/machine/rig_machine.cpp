@@ -12,6 +12,7 @@
 
 #include "base/sha256.hpp"
 #include "machine/model/cost.hpp"
+#include "machine/model/overlap.hpp"
 #include "paths/menu.hpp"
 
 namespace artune {
@@ -152,7 +153,6 @@ std::string RigMachine::peer_refusal(const std::vector<std::size_t>& gpus) const
 std::string RigMachine::refusal_of(const CandidateInfo& info, const Shape& shape) const {
   const std::vector<std::size_t> gpus = gpus_of(shape.ranks);
   if (gpus.empty()) return "the group has " + std::to_string(world_.devices.size()) + " GPUs, not " + std::to_string(shape.ranks);
-  if (shape.load == Load::overlap) return "the model of rigs knows no load beside the reduction";
   if (std::string why = wire_refusal(info, shape.dtype, shape.wire); !why.empty()) return why;
   if (info.needs_peer_access()) {
     if (std::string why = peer_refusal(gpus); !why.empty()) return why;
@@ -193,7 +193,7 @@ Outcome RigMachine::admit(const Candidate& candidate, const Shape& shape) const 
   const CandidateInfo* info = find_candidate(candidate.name);
   if (info == nullptr) return {OutcomeKind::error, "'" + candidate.name + "' is not on the menu"};
   const std::vector<std::size_t> gpus = gpus_of(shape.ranks);
-  if (gpus.empty() || shape.load == Load::overlap) return {OutcomeKind::unavailable, refusal_of(*info, shape)};
+  if (gpus.empty()) return {OutcomeKind::unavailable, refusal_of(*info, shape)};
   if (std::string why = wire_refusal(*info, shape.dtype, shape.wire); !why.empty()) return {OutcomeKind::unavailable, why};
   bool access = true;
   for (const std::size_t from : gpus) {
@@ -248,6 +248,16 @@ Timing RigMachine::time(const Candidate& candidate, const Shape& shape, const Ti
     if (request.isolated) timing.isolated_us.push_back(noisy(cost.call_us + cost.host_us));
   }
   timing.host_us = shape.mode == Mode::graph ? cost.host_us / timing.batch : cost.host_us;
+  return timing;
+}
+
+OverlapTiming RigMachine::time_overlap(const Candidate& candidate, const Shape& shape, const OverlapRequest& request) {
+  OverlapTiming timing;
+  timing.outcome = admit(candidate, shape);
+  if (!timing.outcome.ok()) return timing;
+  const model::Overlap modelled = model::overlap({rig_, tree_, gpus_of(shape.ranks)}, candidate, shape, request.compute_us);
+  timing.batch = modelled.batch;
+  timing.samples.assign(static_cast<std::size_t>(std::max(request.samples, 0)), modelled.sample);
   return timing;
 }
 

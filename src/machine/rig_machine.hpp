@@ -32,6 +32,7 @@ class RigMachine : public Machine {
   std::vector<Offer> candidates(const Shape& shape) override;
   Verification verify(const Candidate& candidate, const Shape& shape) override;
   Timing time(const Candidate& candidate, const Shape& shape, const TimeRequest& request) override;
+  OverlapTiming time_overlap(const Candidate& candidate, const Shape& shape, const OverlapRequest& request) override;
   double limit_us(const Shape& shape) override;
 
  private:

@@ -154,6 +154,24 @@ Timing SupervisedMachine::time(const Candidate& candidate, const Shape& shape, c
   return timing;
 }
 
+OverlapTiming SupervisedMachine::time_overlap(const Candidate& candidate, const Shape& shape, const OverlapRequest& request) {
+  const std::string what = describe_work("time beside compute", candidate, shape);
+  const Answer answer = ask(RequestKind::time_overlap,
+                            {{"candidate", wire::to_json(candidate)}, {"shape", wire::to_json(shape)}, {"time", wire::to_json(request)}},
+                            settings_.deadlines.work, what);
+  OverlapTiming timing;
+  timing.outcome = answer.outcome;
+  if (answer.error) retire_after(RequestKind::time_overlap, answer.outcome, what);
+  if (!answer.outcome.ok()) return timing;
+  try {
+    timing = wire::overlap_timing_from_json(JsonReader(answer.value, "worker"));
+  } catch (const JsonError& error) {
+    timing.outcome = {OutcomeKind::error, error.what()};
+  }
+  retire_after(RequestKind::time_overlap, timing.outcome, what);
+  return timing;
+}
+
 double SupervisedMachine::limit_us(const Shape& shape) {
   const Answer answer = ask(RequestKind::limit, {{"shape", wire::to_json(shape)}}, settings_.deadlines.describe, "limit");
   return answer.outcome.ok() && answer.value.is_number() ? answer.value.get<double>() : 0;
@@ -226,7 +244,7 @@ std::optional<Outcome> SupervisedMachine::ensure_worker() {
 Outcome SupervisedMachine::lose_worker(RequestKind request, OutcomeKind kind, const std::string& what, const std::string& why) {
   retire_worker();
   if (settings_.on_event) {
-    const bool told_elsewhere = request == RequestKind::verify || request == RequestKind::time;
+    const bool told_elsewhere = request == RequestKind::verify || request == RequestKind::time || request == RequestKind::time_overlap;
     settings_.on_event(what + " took its worker down" + (told_elsewhere ? "" : " (" + why + ")") + "; " +
                        (given_up_.empty() ? "going on in a new one" : given_up_));
   }

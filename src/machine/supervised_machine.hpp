@@ -65,6 +65,7 @@ class SupervisedMachine final : public Machine {
   std::vector<Offer> candidates(const Shape& shape) override;
   Verification verify(const Candidate& candidate, const Shape& shape) override;
   Timing time(const Candidate& candidate, const Shape& shape, const TimeRequest& request) override;
+  OverlapTiming time_overlap(const Candidate& candidate, const Shape& shape, const OverlapRequest& request) override;
   double limit_us(const Shape& shape) override;
 
   int workers_started() const { return workers_started_; }

@@ -85,6 +85,38 @@ Timing timing_from_json(const JsonReader& object) {
   return timing;
 }
 
+Json to_json(const OverlapRequest& request) {
+  return {{"samples", request.samples}, {"compute_us", request.compute_us}, {"order", to_string(request.order)}};
+}
+
+OverlapRequest overlap_request_from_json(const JsonReader& object) {
+  return {static_cast<int>(object.at("samples").integer(0, kMostSamples)), object.at("compute_us").number(),
+          object.at("order").word<LaunchOrder>()};
+}
+
+Json to_json(const OverlapSample& sample) {
+  return {{"compute_idle_us", sample.compute_idle_us},
+          {"compute_beside_us", sample.compute_beside_us},
+          {"reduction_idle_us", sample.reduction_idle_us},
+          {"reduction_beside_us", sample.reduction_beside_us},
+          {"completed", sample.completed}};
+}
+
+Json to_json(const OverlapTiming& timing) {
+  return {{"outcome", to_json(timing.outcome)}, {"batch", timing.batch}, {"samples", list_to_json(timing.samples)}};
+}
+
+OverlapTiming overlap_timing_from_json(const JsonReader& object) {
+  OverlapTiming timing;
+  timing.outcome = outcome_from_json(object.at("outcome"));
+  timing.batch = static_cast<int>(object.at("batch").integer(0, kMostSamples));
+  timing.samples = list_from_json(object.at("samples"), [](const JsonReader& sample) {
+    return OverlapSample{sample.at("compute_idle_us").number(), sample.at("compute_beside_us").number(), sample.at("reduction_idle_us").number(),
+                         sample.at("reduction_beside_us").number(), static_cast<int>(sample.at("completed").integer(0, kMostSamples))};
+  });
+  return timing;
+}
+
 Json to_json(const PairVerdict& verdict) {
   return {{"from", verdict.from},       {"to", verdict.to},         {"path", to_string(verdict.path)},
           {"verdict", verdict.verdict}, {"reason", verdict.reason}, {"one_way_us", verdict.one_way_us}};

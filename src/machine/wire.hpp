@@ -19,17 +19,18 @@
 
 namespace artune {
 
-enum class RequestKind : std::uint8_t { topology, start, describe, verdicts, candidates, verify, time, limit, quit };
+enum class RequestKind : std::uint8_t { topology, start, describe, verdicts, candidates, verify, time, time_overlap, limit, quit };
 
 template <>
 struct WordTable<RequestKind> {
-  static constexpr std::array<Word<RequestKind>, 9> entries{{{RequestKind::topology, "topology"},
+  static constexpr std::array<Word<RequestKind>, 10> entries{{{RequestKind::topology, "topology"},
                                                              {RequestKind::start, "start"},
                                                              {RequestKind::describe, "describe"},
                                                              {RequestKind::verdicts, "verdicts"},
                                                              {RequestKind::candidates, "candidates"},
                                                              {RequestKind::verify, "verify"},
                                                              {RequestKind::time, "time"},
+                                                             {RequestKind::time_overlap, "time-overlap"},
                                                              {RequestKind::limit, "limit"},
                                                              {RequestKind::quit, "quit"}}};
 };
@@ -43,6 +44,9 @@ Json to_json(const Offer& offer);
 Json to_json(const Verification& verification);
 Json to_json(const TimeRequest& request);
 Json to_json(const Timing& timing);
+Json to_json(const OverlapRequest& request);
+Json to_json(const OverlapSample& sample);
+Json to_json(const OverlapTiming& timing);
 Json to_json(const PairVerdict& verdict);
 Json to_json(const Error& error);
 
@@ -53,6 +57,8 @@ Offer offer_from_json(const JsonReader& object);
 Verification verification_from_json(const JsonReader& object);
 TimeRequest time_request_from_json(const JsonReader& object);
 Timing timing_from_json(const JsonReader& object);
+OverlapRequest overlap_request_from_json(const JsonReader& object);
+OverlapTiming overlap_timing_from_json(const JsonReader& object);
 PairVerdict pair_verdict_from_json(const JsonReader& object);
 Error error_from_json(const JsonReader& object);
 

@@ -75,6 +75,9 @@ class Server {
       case RequestKind::time:
         return time(wire::candidate_from_json(request.at("candidate")), wire::shape_from_json(request.at("shape")),
                     wire::time_request_from_json(request.at("time")));
+      case RequestKind::time_overlap:
+        return time_overlap(wire::candidate_from_json(request.at("candidate")), wire::shape_from_json(request.at("shape")),
+                            wire::overlap_request_from_json(request.at("time")));
       case RequestKind::limit:
         return Json(machine_->limit_us(wire::shape_from_json(request.at("shape"))));
       case RequestKind::quit:
@@ -110,6 +113,16 @@ class Server {
       return wire::to_json(machine_->time(candidate, shape, request));
     } catch (const Failure& failure) {
       Timing timing;
+      timing.outcome = {OutcomeKind::error, failure.what()};
+      return wire::to_json(timing);
+    }
+  }
+
+  Result<Json> time_overlap(const Candidate& candidate, const Shape& shape, const OverlapRequest& request) {
+    try {
+      return wire::to_json(machine_->time_overlap(candidate, shape, request));
+    } catch (const Failure& failure) {
+      OverlapTiming timing;
       timing.outcome = {OutcomeKind::error, failure.what()};
       return wire::to_json(timing);
     }

@@ -44,8 +44,15 @@ class TunedMachine final : public Machine {
     return timing;
   }
 
+  OverlapTiming time_overlap(const Candidate& candidate, const Shape& shape, const OverlapRequest& request) override {
+    if (candidate.name != kTunedName) return machine_->time_overlap(candidate, shape, request);
+    const Table* table = table_for(shape);
+    if (table != nullptr) return machine_->time_overlap(table->lookup(shape.bytes).use, shape, request);
+    return {.outcome = {OutcomeKind::unavailable, kNoTable}, .batch = 0, .samples = {}};
+  }
+
  private:
-  static constexpr const char* kNoTable = "the profile has no table for this dtype, mode and number of ranks";
+  static constexpr const char* kNoTable = "the profile has no table for this dtype, mode, load and number of ranks";
 
   /// As libartune looks: who allows a lossy wire gets the exact table where there is none for it.
   const Table* table_for(const Shape& shape) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/units.hpp"
+#include "sweep/overlap_print.hpp"
 #include "sweep/print.hpp"
 #include "sweep/statistics.hpp"
 #include "sweep/view.hpp"
@@ -21,14 +22,14 @@ namespace {
 constexpr std::size_t kSmallUpTo = std::size_t{64} << 10;   // a decode step of 1-8 tokens at usual hidden sizes
 constexpr std::size_t kLargeFrom = std::size_t{4} << 20;    // a prefill chunk
 
-/// The block people care about most: graphs, bf16, all ranks.
+/// The block people care about most: graphs, bf16, all ranks, nothing beside.
 const Block* chief_block(const std::vector<Block>& blocks) {
   const auto worth = [](const Block& block) {
-    return (block.rows.empty() ? 0 : 8) * 1024 + (block.key.mode == Mode::graph ? 4 : 0) * 1024 + (block.key.dtype == DType::bf16 ? 2 : 0) * 1024 +
+    return (block.rows.empty() || block.key.load != Load::idle ? 0 : 8) * 1024 + (block.key.mode == Mode::graph ? 4 : 0) * 1024 + (block.key.dtype == DType::bf16 ? 2 : 0) * 1024 +
            block.key.ranks;
   };
   const auto best = std::max_element(blocks.begin(), blocks.end(), [&](const Block& a, const Block& b) { return worth(a) < worth(b); });
-  return best == blocks.end() || best->rows.empty() ? nullptr : &*best;
+  return best == blocks.end() || best->rows.empty() || best->key.load != Load::idle ? nullptr : &*best;
 }
 
 std::vector<std::size_t> measured_sizes(const Block& block, std::size_t from, std::size_t up_to) {
@@ -193,10 +194,13 @@ std::string closing_lines(const Sweep& sweep, const std::string& next_command) {
     text += winner_line("Decode, up to 64K", sweep, *block, measured_sizes(*block, 0, kSmallUpTo));
     text += winner_line("Prefill, from 4M", sweep, *block, measured_sizes(*block, kLargeFrom, SIZE_MAX));
   }
-  // Six lines at most: what must not be used comes before what a lossy wire saves, which the table shows too.
-  const std::string bad = bad_line(sweep);
-  text += bad.empty() ? wire_line(blocks, sweep.noise_floor_percent) : bad;
-  text += noise_line(sweep);
+  const std::string beside = overlap_line(sweep, blocks), bad = bad_line(sweep);
+  text += beside + bad;
+  // Six lines at most: what must not be used comes before what a lossy wire saves, which the table shows too, and that
+  // before how sure the figures are.
+  const auto room = [&] { return std::count(text.begin(), text.end(), '\n') < 5; };
+  if (room()) text += wire_line(blocks, sweep.noise_floor_percent);
+  if (room()) text += noise_line(sweep);
   if (!next_command.empty()) text += "Next: " + next_command + "\n";
   return text;
 }

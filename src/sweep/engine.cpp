@@ -12,6 +12,7 @@
 #include "base/tuned_name.hpp"
 #include "sweep/journal.hpp"
 #include "sweep/left_out.hpp"
+#include "sweep/overlap_run.hpp"
 #include "sweep/shape_run.hpp"
 #include "sweep/statistics.hpp"
 
@@ -19,6 +20,13 @@ namespace artune {
 namespace {
 
 constexpr double kNoisePercentile = 95;  // of the A/A differences of all shapes
+constexpr double kOverlapShare = 0.5;    // of the budget, where a plan has shapes beside compute; they come last
+
+std::size_t overlap_shapes(const Plan& plan) {
+  return static_cast<std::size_t>(std::count_if(plan.shapes.begin(), plan.shapes.end(), [](const Shape& shape) { return shape.load == Load::overlap; }));
+}
+
+double overlap_budget_s(const Plan& plan) { return overlap_shapes(plan) > 0 ? plan.budget_s * kOverlapShare : 0; }
 
 std::vector<std::size_t> bytes_of(const Plan& plan) {
   std::vector<std::size_t> bytes;
@@ -29,8 +37,12 @@ std::vector<std::size_t> bytes_of(const Plan& plan) {
 class SweepRun {
  public:
   SweepRun(Machine& machine, const Plan& plan, SweepHooks& hooks, const Clock& clock)
-      : machine_(machine), plan_(plan), hooks_(hooks), clock_(clock), start_s_(clock.now_s()), budget_(clock, plan.budget_s, bytes_of(plan)),
-        results_(plan.shapes.size()) {}
+      : machine_(machine), plan_(plan), hooks_(hooks), clock_(clock), start_s_(clock.now_s()), budget_(clock, plan.budget_s - overlap_budget_s(plan), bytes_of(plan)),
+        results_(plan.shapes.size()) {
+    for (std::size_t index = 0; index < plan.shapes.size(); ++index) {
+      if (plan.shapes[index].load == Load::overlap) budget_.skip(index);  // they take no part in the shares of the others
+    }
+  }
 
   Result<Sweep> run(const SweepOptions& options) {
     auto header = machine_.describe();
@@ -77,21 +89,38 @@ class SweepRun {
                          .clock = clock_,
                          .shuffler = shuffler,
                          .budget = budget_,
+                         .compute_us = plan_.compute_us,
                          .interrupted = [this] { return hooks_.interrupted(); },
                          .working_on = [this](const std::string& text) {
                            hooks_.progress({finished(), plan_.shapes.size(), left_s(), text});
                          }};
     for (std::size_t index = 0; index < plan_.shapes.size(); ++index) {
       if (results_[index]) continue;
-      if (hooks_.interrupted() || budget_.exhausted()) break;
-      ShapeResult result = run_shape(context, plan_.shapes[index], index);
+      const bool overlap = plan_.shapes[index].load == Load::overlap;
+      if (overlap) give_overlap_its_budget();
+      if (hooks_.interrupted() || budget_.exhausted()) {
+        if (overlap || hooks_.interrupted() || overlap_shapes(plan_) == 0) break;
+        continue;  // those beside compute have their own share
+      }
+      ShapeResult result = overlap ? run_overlap_shape(context, plan_.shapes[index], index, overlap_until_s(index))
+                                   : run_shape(context, plan_.shapes[index], index);
       tell_bad_verdicts(result);
       const bool stopped = result.stopped;
       if (!stopped) append_to_journal(result);
       take(std::move(result));
-      if (stopped) break;
+      if (stopped && (overlap || hooks_.interrupted())) break;
     }
     list_unreached();
+  }
+
+  /// Once, before the first shape of its kind; what the others left or overdrew is part of it.
+  void give_overlap_its_budget() {
+    if (!std::exchange(overlap_begun_, true)) budget_.extend(overlap_budget_s(plan_));
+  }
+
+  /// Equal shares for the shapes that are left: all after this one are of its kind.
+  double overlap_until_s(std::size_t index) const {
+    return clock_.now_s() + std::max(0.0, budget_.left_s()) / static_cast<double>(plan_.shapes.size() - index);
   }
 
   void tell_bad_verdicts(const ShapeResult& result) {
@@ -111,7 +140,7 @@ class SweepRun {
   }
 
   void list_unreached() {
-    const std::string why = budget_.exhausted() ? "the budget was spent" : "interrupted";
+    const std::string why = hooks_.interrupted() ? "interrupted" : "the budget was spent";
     const std::vector<std::string> names = offered_names();
     for (std::size_t index = 0; index < plan_.shapes.size(); ++index) {
       if (results_[index]) continue;
@@ -161,6 +190,7 @@ class SweepRun {
   DocumentHeader header_;
   std::optional<Journal> journal_;
   std::size_t resumed_ = 0;
+  bool overlap_begun_ = false;
   std::vector<std::optional<ShapeResult>> results_;  // by index in the plan
 };
 

@@ -43,7 +43,7 @@ std::string_view reason_word(OutcomeKind kind) {
 std::string describe(const Shape& shape) {
   const std::string wire = shape.lossy() ? " as " + std::string(to_string(shape.wire)) : "";
   return format_size(shape.bytes) + " " + std::string(to_string(shape.dtype)) + wire + ", " + std::to_string(shape.ranks) + " ranks, " +
-         std::string(to_string(shape.mode));
+         std::string(to_string(shape.mode)) + (shape.load == Load::overlap ? ", beside compute" : "");
 }
 
 void Bars::learn(const std::vector<LeftOut>& left_out) {

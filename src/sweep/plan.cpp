@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t kMostSizes = 512;  // a factor of 1.05 over the default span gives 228
 constexpr std::int64_t kMostRanks = 1024;
+constexpr double kOverlapBudget = 2;     // times the default
+constexpr std::int64_t kShortestComputeUs = 200, kLongestComputeUs = 1'000'000;  // ten waves of the load's blocks; a second
 
 Error usage(const std::string& message) { return {Reason::usage, message}; }
 
@@ -165,6 +167,24 @@ Result<std::vector<std::size_t>> sizes_of(const PlanWords& words, DType dtype) {
   return sizes;
 }
 
+Result<std::vector<std::size_t>> overlap_sizes_of(const PlanWords& words, DType dtype) {
+  const bool said = words.min || words.max || words.factor || !words.sizes.empty() || words.hidden;
+  return said ? sizes_of(words, dtype) : listed_sizes(words.overlap_sizes, dtype);
+}
+
+Status read_overlap_words(const PlanWords& words, Plan& plan) {
+  if (words.overlap && !words.budget) plan.budget_s *= kOverlapBudget;
+  if (!words.compute_us) return Ok{};
+  if (!words.overlap) return usage("compute-us '" + *words.compute_us + "': is the load of --overlap; add that, or leave it out");
+  const auto us = positive(*words.compute_us);
+  if (!us || *us < kShortestComputeUs || *us > kLongestComputeUs) {
+    return usage("compute-us '" + *words.compute_us + "': write microseconds from " + std::to_string(kShortestComputeUs) + " to " +
+                 std::to_string(kLongestComputeUs));
+  }
+  plan.compute_us = static_cast<double>(*us);
+  return Ok{};
+}
+
 Status one_way_to_say_sizes(const PlanWords& words) {
   const bool span = words.min || words.max || words.factor;
   const bool list = !words.sizes.empty();
@@ -203,17 +223,21 @@ Result<Plan> make_plan(const PlanWords& words, const PlanWorld& world) {
     if (!(*seconds > 0)) return usage("budget '" + *words.budget + "': nothing can be measured in no time, write e.g. 50s");
     plan.budget_s = *seconds;
   }
+  if (const auto overlap = read_overlap_words(words, plan); !overlap) return overlap.error();
   const auto elements = elements_of(*dtypes, *wires, words.decides, plan.notes);
   if (!elements) return elements.error();
-  for (const int rank_count : *ranks) {
-    for (const Op op : *ops) {
-      for (const Shape& element : *elements) {
-        const auto sizes = sizes_of(words, element.dtype);
-        if (!sizes) return sizes.error();
-        for (const std::size_t bytes : *sizes) {
-          for (const Mode mode : *modes) {
-            plan.shapes.push_back({.op = op, .dtype = element.dtype, .wire = element.wire, .ranks = rank_count, .bytes = bytes,
-                                   .mode = mode, .launch = world.launch});
+  for (const Load load : {Load::idle, Load::overlap}) {
+    if (load == Load::overlap && !words.overlap) continue;
+    for (const int rank_count : *ranks) {
+      for (const Op op : *ops) {
+        for (const Shape& element : *elements) {
+          const auto sizes = load == Load::overlap ? overlap_sizes_of(words, element.dtype) : sizes_of(words, element.dtype);
+          if (!sizes) return sizes.error();
+          for (const std::size_t bytes : *sizes) {
+            for (const Mode mode : *modes) {
+              plan.shapes.push_back({.op = op, .dtype = element.dtype, .wire = element.wire, .ranks = rank_count, .bytes = bytes,
+                                     .mode = mode, .launch = world.launch, .load = load});
+            }
           }
         }
       }
@@ -228,7 +252,8 @@ Json plan_identity(const Plan& plan) {
     shapes.push_back({to_string(shape.op), to_string(shape.dtype), to_string(shape.wire), shape.ranks, shape.bytes, to_string(shape.mode),
                       to_string(shape.launch), to_string(shape.load), to_string(shape.regime)});
   }
-  return {{"seed", plan.seed}, {"paths", plan.filter.paths}, {"candidates", plan.filter.globs}, {"shapes", std::move(shapes)}};
+  return {{"seed", plan.seed}, {"paths", plan.filter.paths}, {"candidates", plan.filter.globs}, {"compute_us", plan.compute_us},
+          {"shapes", std::move(shapes)}};
 }
 
 }  // namespace artune

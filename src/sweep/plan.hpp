@@ -43,7 +43,10 @@ struct PlanWords {
   std::vector<std::string> ranks;               ///< all ranks of the world
   std::vector<std::string> paths;               ///< all
   std::vector<std::string> candidates;          ///< globs; all
-  std::optional<std::string> budget;            ///< 50s
+  std::optional<std::string> budget;            ///< 50s; 100s with `overlap`, half of it for that
+  bool overlap = false;                         ///< also beside a compute load
+  std::vector<std::string> overlap_sizes = {"1M", "16M"};  ///< for that, where no sizes are given
+  std::optional<std::string> compute_us;        ///< with `overlap`: 5000
   std::uint64_t seed = 1;                       ///< of the order of rounds
 };
 
@@ -54,10 +57,11 @@ struct PlanWorld {
 };
 
 struct Plan {
-  std::vector<Shape> shapes;                    ///< by ranks, dtype, wire, bytes, mode; the order of the document
+  std::vector<Shape> shapes;                    ///< by ranks, dtype, wire, bytes, mode; idle first; the order of the document
   std::vector<std::string> notes{};             ///< what the words mean that isn't plain, a line each
   CandidateFilter filter;
   double budget_s = 50;
+  double compute_us = 5000;                     ///< of the load beside which shapes with Load::overlap are timed
   std::uint64_t seed = 1;
 };
 

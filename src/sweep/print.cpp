@@ -14,6 +14,7 @@
 
 #include "base/tuned_name.hpp"
 #include "base/units.hpp"
+#include "sweep/overlap_print.hpp"
 #include "sweep/view.hpp"
 
 namespace artune {
@@ -222,7 +223,7 @@ std::string block_table(const Block& block, const PrintOptions& options) {
 
 std::string sweep_table(const Sweep& sweep, const PrintOptions& options) {
   std::string text = preamble(sweep);
-  for (const Block& block : blocks_of(sweep)) text += block_table(block, options);
+  for (const Block& block : blocks_of(sweep)) text += block.key.load == Load::overlap ? overlap_table(block, options) : block_table(block, options);
   return text;
 }
 

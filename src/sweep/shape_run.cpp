@@ -10,8 +10,7 @@
 
 #include "base/failure.hpp"
 #include "base/tuned_name.hpp"
-#include "base/units.hpp"
-#include "paths/menu.hpp"
+#include "sweep/gather.hpp"
 #include "sweep/statistics.hpp"
 
 namespace artune {
@@ -78,44 +77,12 @@ class ShapeRun {
     context_.working_on(describe(shape_) + ": " + doing + " " + contestant.candidate.label());
   }
 
-  /// Why a candidate isn't tried at this size though it could run: whoever names it (--candidate) gets it all the same.
-  std::string hopeless(const std::string& name) const {
-    const CandidateInfo* info = find_candidate(name);
-    if (info == nullptr || info->worth_trying(shape_.bytes) || !context_.filter.globs.empty()) return {};
-    std::string range = info->worth_from_bytes > 0 ? "from " + format_size(info->worth_from_bytes) : "";
-    if (info->worth_up_to_bytes > 0) range += (range.empty() ? "up to " : " to ") + format_size(info->worth_up_to_bytes);
-    return "can win " + range + " only; name it with --candidate to have it timed";
-  }
-
   void gather() {
     if (stop()) return;
-    std::vector<Offer> offers;
-    try {
-      offers = context_.machine.candidates(shape_);
-    } catch (const Failure& failure) {
-      for (const auto& name : admitted_names(context_.filter)) {
-        if (name != kTunedName) leave_out({name, {}}, "error", failure.what());
-      }
-      return;
-    }
-    std::vector<std::string> refused;
-    for (const Offer& offer : offers) {
-      const std::string& name = offer.candidate.name;
-      if (!context_.filter.admits(name) || std::find(refused.begin(), refused.end(), name) != refused.end()) continue;
-      if (!offer.unavailable.empty()) {
-        leave_out({name, {}}, "unavailable", offer.unavailable);
-        refused.push_back(name);
-      } else if (const std::string why = hopeless(name); !why.empty()) {
-        leave_out({name, {}}, "pruned", why);
-        refused.push_back(name);
-      } else if (auto bar = context_.bars.refuse(name, shape_)) {
-        result_.left_out.push_back(std::move(*bar));
-        refused.push_back(name);
-      } else {
-        const bool first = std::none_of(contestants_.begin(), contestants_.end(),
-                                        [&](const Contestant& other) { return other.candidate.name == name; });
-        contestants_.push_back({.candidate = offer.candidate, .first_of_name = first});
-      }
+    for (const Candidate& candidate : gather_candidates(context_, shape_, result_.left_out)) {
+      const bool first = std::none_of(contestants_.begin(), contestants_.end(),
+                                      [&](const Contestant& other) { return other.candidate.name == candidate.name; });
+      contestants_.push_back({.candidate = candidate, .first_of_name = first});
     }
     if (hurried_) keep_first_geometries();
   }

@@ -36,6 +36,7 @@ struct ShapeContext {
   const Clock& clock;
   Shuffler& shuffler;
   Budget& budget;
+  double compute_us;                 ///< the load of shapes with Load::overlap
   std::function<bool()> interrupted;
   std::function<void(const std::string&)> working_on;  ///< before each request
 };

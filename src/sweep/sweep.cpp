@@ -77,6 +77,14 @@ Json row_to_json(const SweepRow& row) {
   if (row.limit_us) json["limit_us"] = *row.limit_us;
   json["numerics"] = to_string(row.numerics);
   json["samples_us"] = row.samples_us;
+  for (const OverlapFigures& figures : row.overlap) {
+    json["overlap"].push_back({{"order", to_string(figures.order)},
+                               {"compute_idle_us", figures.compute_idle_us},
+                               {"compute_beside_us", figures.compute_beside_us},
+                               {"reduction_idle_us", figures.reduction_idle_us},
+                               {"reduction_beside_us", figures.reduction_beside_us},
+                               {"completed", figures.completed}});
+  }
   return json;
 }
 
@@ -92,12 +100,43 @@ std::optional<double> read_optional(const JsonReader& row, std::string_view key)
   return read_not_negative(*value);
 }
 
+double read_above_zero(const JsonReader& value) {
+  const double number = value.number();
+  if (number <= 0) value.fail("must be above 0");
+  return number;
+}
+
+std::vector<OverlapFigures> read_overlap(const JsonReader& row, Load load) {
+  const auto list = row.find("overlap");
+  if (load == Load::idle && list) list->fail("stands in a row whose load is idle");
+  if (load == Load::idle) return {};
+  const JsonReader orders = row.at("overlap");
+  if (orders.size() == 0) orders.fail("is empty");
+  std::vector<OverlapFigures> overlap;
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    const JsonReader object = orders.at(i);
+    object.expect_keys({"order", "compute_idle_us", "compute_beside_us", "reduction_idle_us", "reduction_beside_us", "completed"});
+    OverlapFigures figures;
+    figures.order = object.at("order").word<LaunchOrder>();
+    for (const OverlapFigures& other : overlap) {
+      if (other.order == figures.order) object.at("order").fail("stands twice");
+    }
+    figures.compute_idle_us = read_above_zero(object.at("compute_idle_us"));
+    figures.compute_beside_us = read_above_zero(object.at("compute_beside_us"));
+    figures.reduction_idle_us = read_above_zero(object.at("reduction_idle_us"));
+    figures.reduction_beside_us = read_above_zero(object.at("reduction_beside_us"));
+    figures.completed = static_cast<int>(object.at("completed").integer(0, kMostSamples));
+    overlap.push_back(figures);
+  }
+  return overlap;
+}
+
 SweepRow read_row(const JsonReader& object) {
   object.expect_keys({"candidate",      "blocks",         "threads",  "max_ctas", "chunk_bytes", "op",
                       "dtype",          "wire",           "ranks",    "bytes",    "mode",        "launch",
                       "load",           "regime",         "batch",    "verified", "n",           "median_us",
                       "ci_low_us",      "ci_high_us",     "p5_us",    "p95_us",   "isolated_us", "host_us",
-                      "algbw_gb_per_s", "busbw_gb_per_s", "limit_us", "numerics", "samples_us"});
+                      "algbw_gb_per_s", "busbw_gb_per_s", "limit_us", "numerics", "samples_us",  "overlap"});
   SweepRow row;
   row.candidate = read_candidate(object.at("candidate"), read_geometry(object));
   row.shape = read_shape(object);
@@ -121,6 +160,7 @@ SweepRow read_row(const JsonReader& object) {
   row.numerics = object.at("numerics").word<Numerics>();
   const JsonReader samples = object.at("samples_us");
   for (std::size_t i = 0; i < samples.size(); ++i) row.samples_us.push_back(read_not_negative(samples.at(i)));
+  row.overlap = read_overlap(object, row.shape.load);
   // Empty where the raw samples went to a side file.
   if (samples.size() != 0 && samples.size() != static_cast<std::size_t>(row.n)) {
     samples.fail("holds " + std::to_string(samples.size()) + " samples, n says " + std::to_string(row.n));

@@ -17,6 +17,14 @@
 
 namespace artune {
 
+/// Beside a compute load, in one launch order: medians over runs, each run with both sides by themselves just before.
+struct OverlapFigures {
+  LaunchOrder order = LaunchOrder::compute_first;
+  double compute_idle_us = 0, compute_beside_us = 0;      ///< the load's own time
+  double reduction_idle_us = 0, reduction_beside_us = 0;  ///< per reduction, max over ranks
+  int completed = 0;                ///< reductions that ended while the load ran; 0 = starved until it was over
+};
+
 /// One timed candidate at one shape. Times in µs per call, max over ranks, median over samples.
 struct SweepRow {
   Candidate candidate;
@@ -31,6 +39,9 @@ struct SweepRow {
   std::optional<double> limit_us;
   Numerics numerics = Numerics::nccl;
   std::vector<double> samples_us;
+  /// Load::overlap only: each launch order once. median_us and its company are then reduction_beside_us, in the order in
+  /// which that is larger.
+  std::vector<OverlapFigures> overlap{};
 };
 
 /// Why a candidate has no row at a shape. Nothing is silently left out.

@@ -59,6 +59,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"SizeWordOfMemory", {"sweep", "--rig", kRig, "--max-memory", "lots"}, 2, "usage", {"--max-memory", "'lots'"}},
         BadInput{"DurationWithoutUnit", {"sweep", "--rig", kRig, "--timeout", "5"}, 2, "usage", {"--timeout", "'5'", "10s"}},
         BadInput{"DurationTooLong", {"sweep", "--rig", kRig, "--timeout", "60m"}, 2, "usage", {"--timeout", "10m"}},
+        BadInput{"ComputeAlone", {"sweep", "--rig", kRig, "--compute-us", "5000"}, 2, "usage", {"'5000'", "--overlap"}},
+        BadInput{"ComputeWord", {"tune", "--rig", kRig, "--overlap", "--compute-us", "5ms"}, 2, "usage", {"'5ms'", "microseconds"}},
         BadInput{"DtypeWord", {"sweep", "--rig", kRig, "--dtype", "float"}, 2, "usage", {"'float'", "bf16"}},
         BadInput{"WireWord", {"sweep", "--rig", kRig, "--wire", "fp8"}, 2, "usage", {"'fp8'", "native", "bf16"}},
         BadInput{"WireWithoutF32", {"sweep", "--rig", kRig, "--wire", "bf16"}, 2, "usage", {"'bf16'", "add f32 to --dtype"}},

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "run_tool.hpp"
@@ -71,6 +72,19 @@ TEST(Sweep, TextForPeople) {
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_EQ(ran.err, "") << "no progress in a pipe, nothing to remark";
   expect_golden(normalized(ran.out), "sweep.txt");
+}
+
+TEST(Sweep, BesideComputeTextForPeople) {
+  Tool tool;
+  const Ran ran = tool.run({"sweep", "--rig", "rtx4070-rtx3060-x4", "--sizes", "64K,1M", "--mode", "graph", "--overlap", "--budget", "20s", "-o", "s.json"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  expect_golden(normalized(ran.out), "sweep_overlap.txt");
+  const Ran tuned = tool.run({"tune", "--from", "s.json", "--json", "-o", "p.json"});
+  ASSERT_EQ(tuned.status, 0) << tuned.err;
+  const Json profile = Json::parse(tuned.out);
+  std::set<std::string> loads;
+  for (const Json& table : profile["tables"]) loads.insert(table["load"].get<std::string>());
+  EXPECT_EQ(loads, (std::set<std::string>{"idle", "overlap"}));
 }
 
 TEST(Sweep, JsonAloneOnStandardOutput) {

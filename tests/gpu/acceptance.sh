@@ -4,7 +4,7 @@
 #
 # Everything that needs a GPU, in one go, on binaries built elsewhere: checks, faults, sanitizer, tuning, the example.
 #
-#   tests/gpu/acceptance.sh BIN OUT     BIN holds ar-tune, artune-soak, gpu_group and example_all_reduce (built with ARTUNE_TEST_FAULTS);
+#   tests/gpu/acceptance.sh BIN OUT     BIN holds ar-tune, artune-soak, gpu_group, gpu_overlap and example_all_reduce (built with ARTUNE_TEST_FAULTS);
 #                                       documents and logs go to OUT. ARTUNE_NCCL_LIB names an NCCL of 2.30 or newer.
 # With fewer than two GPUs the ranks share one: a rehearsal. Prints a short table; exit 1 when anything failed.
 set -u
@@ -28,6 +28,7 @@ gpus=$(nvidia-smi -L | wc -l)
 share() { echo $((($1 + gpus - 1) / gpus)); }
 
 expect 0 gpu_group gpu_group
+expect 0 gpu_overlap gpu_overlap
 if command -v compute-sanitizer >/dev/null; then
   expect 0 memcheck compute-sanitizer --tool memcheck --error-exitcode 9 gpu_group --gtest_filter='Ranks/OnGpu.*/0:Ranks/OnGpu.Every*/1'
 fi
@@ -57,6 +58,8 @@ has wire_example 'f32 as bf16 on the wire'
 expect 0 wire_pays ar-tune tune --ranks-per-gpu "$(share 4)" --ranks 4 --dtype f32 --wire native,bf16 --min 1K --max 16M --mode graph \
   -o "$out/wire_pays.json" --sweep-output "$out/wire_pays_sweep.json"
 
+expect 0 overlap ar-tune sweep --ranks-per-gpu "$(share 2)" --ranks 2 --sizes 16M --mode graph --candidate nccl,host/copy-engine \
+  --overlap --compute-us 10000 --budget 30s -o "$out/overlap.json"
 for ranks in 2 4; do
   expect 0 tune_$ranks ar-tune tune --ranks-per-gpu "$(share $ranks)" --ranks $ranks --dtype bf16,f32 --min 256 --max 16M \
     -o "$out/profile_$ranks.json" --sweep-output "$out/sweep_$ranks.json"
@@ -69,6 +72,14 @@ done
 python3 - "$out" <<'P'
 import json, sys
 out = sys.argv[1]
+print("\nbeside compute, 16M bf16, N = 2: what the load loses, what reductions keep of their speed alone")
+for row in [r for r in json.load(open(f"{out}/overlap.json"))["rows"] if r["load"] == "overlap"]:
+    for one in row["overlap"]:
+        lost = one["compute_beside_us"] / one["compute_idle_us"] - 1
+        kept = one["reduction_idle_us"] / one["reduction_beside_us"]
+        missed = row["candidate"] == "host/copy-engine" and (lost > 0.05 or kept < 0.7)
+        print(f"{row['candidate']:>20s} {row.get('chunk_bytes', row.get('max_ctas', 0)):8d} {one['order']:>16s} {lost:8.1%} {kept:8.1%}"
+              f"{'  MORE THAN 5 % LOST OR LESS THAN 70 % KEPT' if missed else ''}")
 for ranks in (2, 4):
     rows = [r for r in json.load(open(f"{out}/tuned_{ranks}.json"))["rows"] if r["mode"] == "graph"]
     print(f"\nN = {ranks}, bf16, graph: us per call; ratios to NCCL's best of the same run")

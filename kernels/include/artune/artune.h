@@ -56,6 +56,9 @@ typedef enum {
 typedef enum { artuneFloat16 = 6, artuneFloat32 = 7, artuneBfloat16 = 9 } artuneDataType_t;
 typedef enum { artuneSum = 0 } artuneRedOp_t;
 
+/* What runs beside the reductions: which of the profile's tables is used. */
+typedef enum { artuneLoadIdle = 0, artuneLoadOverlap = 1 } artuneLoad_t;
+
 /* level: 0 = note, 1 = warning. `message`: one line, without newline, valid during the call. Called from the thread that
  * makes the communicator, never from artuneAllReduce. */
 typedef void (*artuneLogFunction_t)(int level, const char* message, void* user);
@@ -72,9 +75,10 @@ typedef struct {
   int bf16Wire;                 /* 1: float32 may go over the links as bfloat16 where the profile says that it pays, half the
                                    bytes and 8 bits of every contribution (classes wire-bf16-in, wire-bf16-in-out); needs a
                                    profile made with `ar-tune tune --dtype f32 --wire native,bf16`; the same on every rank */
+  artuneLoad_t load;            /* artuneLoadOverlap: compute runs beside; tables of `ar-tune tune --overlap` */
 } artuneConfig_t;
 
-#define ARTUNE_CONFIG_INITIALIZER { sizeof(artuneConfig_t), 0, 0, NULL, NULL, NULL, NULL, 0 }
+#define ARTUNE_CONFIG_INITIALIZER { sizeof(artuneConfig_t), 0, 0, NULL, NULL, NULL, NULL, 0, artuneLoadIdle }
 
 /* major * 10000 + minor * 100 + patch */
 ARTUNE_API artuneResult_t artuneGetVersion(int* version);

@@ -73,16 +73,6 @@ double host_read_us(const Group& group, double bytes, double link_fraction) {
   return last_completion_us(group.tree.capacities(link_fraction), flows);
 }
 
-/// The kernel that adds n contributions after copies have brought them: n loads and a store of its own memory.
-double add_us(const Group& group, double bytes) {
-  double slowest = 0;
-  for (const std::size_t gpu : group.gpus) {
-    const double moved = (static_cast<double>(group.ranks()) + 1) * bytes;
-    slowest = std::max(slowest, moved / (group.rig.gpus[gpu].memory_gb_per_s * kBytesPerUs));
-  }
-  return slowest;
-}
-
 double push_us(const Group& group, double bytes, const Geometry& geometry, bool flag) {
   const RigKernels& kernels = group.rig.kernels;
   const double wire = flag ? bytes + geometry.blocks * kFlagPacketBytes : bytes * kLlBytesPerByte;
@@ -215,6 +205,15 @@ double eager_rank_us(const Group& group, const CandidateInfo& info, const Geomet
 }
 
 }  // namespace
+
+double add_us(const Group& group, double bytes) {
+  double slowest = 0;
+  for (const std::size_t gpu : group.gpus) {
+    const double moved = (static_cast<double>(group.ranks()) + 1) * bytes;
+    slowest = std::max(slowest, moved / (group.rig.gpus[gpu].memory_gb_per_s * kBytesPerUs));
+  }
+  return slowest;
+}
 
 Cost call_cost(const Group& group, const Candidate& candidate, const Shape& shape) {
   const CandidateInfo* info = find_candidate(candidate.name);

@@ -23,6 +23,9 @@ struct Cost {
 /// `shape.ranks` must be the group's size, `candidate.name` on the menu (throws Failure).
 Cost call_cost(const Group& group, const Candidate& candidate, const Shape& shape);
 
+/// The kernel that adds n contributions after copies have brought them: n loads and a store of its own memory.
+double add_us(const Group& group, double bytes);
+
 /// Least time for `bytes`: no algorithm without a reducing switch moves less than 2(n-1)·bytes over all GPUs' links
 /// together, nor less than `bytes` in and out of any part of the group; plus the longest way and one launch.
 double limit_us(const Group& group, double bytes);

@@ -81,6 +81,14 @@ class TestMachine final : public Machine {
     timing.samples_us.assign(static_cast<std::size_t>(request.samples), {1.25, 0.1});
     return timing;
   }
+  OverlapTiming time_overlap(const Candidate& candidate, const Shape&, const OverlapRequest& request) override {
+    if (candidate.name == "hang") sleep_for_ever();
+    if (candidate.name == "failure") throw Failure("cudaLaunchKernel", "misaligned address", 716, 0);
+    OverlapTiming timing;
+    timing.batch = 9;
+    timing.samples.assign(static_cast<std::size_t>(request.samples), {request.compute_us, request.compute_us + 1, 20, 30, 7});
+    return timing;
+  }
 
  private:
   MachineOptions options_;
@@ -96,6 +104,24 @@ SupervisorSettings quick(MachineOptions options = {}) {
 }
 
 std::string worker_pid(SupervisedMachine& machine) { return machine.verify({"good", {}}, {}).outcome.ok() ? "alive" : "dead"; }
+
+TEST(SupervisedMachine, BesideComputeAStarvedCandidateIsAHangAndTheNextIsTimed) {
+  SupervisorSettings settings = quick();
+  settings.deadlines.work = milliseconds(500);
+  SupervisedMachine machine(settings);
+  const OverlapRequest request{.samples = 2, .compute_us = 5000, .order = LaunchOrder::reduction_first};
+  EXPECT_EQ(machine.time_overlap({"hang", {}}, {}, request).outcome.kind, OutcomeKind::hang);
+  const OverlapTiming failed = machine.time_overlap({"failure", {}}, {}, request);
+  EXPECT_EQ(failed.outcome.kind, OutcomeKind::error);
+  EXPECT_THAT(failed.outcome.detail, HasSubstr("misaligned address"));
+  const OverlapTiming timing = machine.time_overlap({"good", {}}, {}, request);
+  ASSERT_TRUE(timing.outcome.ok()) << timing.outcome.detail;
+  EXPECT_EQ(timing.batch, 9);
+  ASSERT_EQ(timing.samples.size(), 2U);
+  EXPECT_EQ(timing.samples[1].compute_beside_us, 5001);
+  EXPECT_EQ(timing.samples[1].completed, 7);
+  EXPECT_EQ(machine.workers_started(), 3);
+}
 
 TEST(SupervisedMachine, PassesAnswersThrough) {
   SupervisedMachine machine(quick());

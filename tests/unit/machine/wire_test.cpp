@@ -35,6 +35,30 @@ TEST(Wire, TimingSurvivesToTheLastBit) {
   EXPECT_EQ(back.host_us, timing.host_us);
 }
 
+TEST(Wire, OverlapSurvives) {
+  const Json asked = over_the_wire(wire::to_json(OverlapRequest{.samples = 3, .compute_us = 2500, .order = LaunchOrder::reduction_first}));
+  const OverlapRequest request = wire::overlap_request_from_json(JsonReader(asked, "x"));
+  EXPECT_EQ(request.samples, 3);
+  EXPECT_EQ(request.compute_us, 2500);
+  EXPECT_EQ(request.order, LaunchOrder::reduction_first);
+
+  OverlapTiming timing;
+  timing.outcome = {OutcomeKind::hang, "rank 1"};
+  timing.batch = 40;
+  timing.samples = {{5000, 5100.5, 1.0 / 3, 70.25, 17}};
+  const Json answered = over_the_wire(wire::to_json(timing));
+  const OverlapTiming back = wire::overlap_timing_from_json(JsonReader(answered, "x"));
+  EXPECT_EQ(back.outcome.kind, OutcomeKind::hang);
+  EXPECT_EQ(back.outcome.detail, "rank 1");
+  EXPECT_EQ(back.batch, 40);
+  ASSERT_EQ(back.samples.size(), 1U);
+  EXPECT_EQ(back.samples[0].compute_idle_us, 5000);
+  EXPECT_EQ(back.samples[0].compute_beside_us, 5100.5);
+  EXPECT_EQ(back.samples[0].reduction_idle_us, 1.0 / 3);
+  EXPECT_EQ(back.samples[0].reduction_beside_us, 70.25);
+  EXPECT_EQ(back.samples[0].completed, 17);
+}
+
 TEST(Wire, TimeThatIsNoNumberIsRefused) {
   Timing timing;
   timing.samples_us = {{std::numeric_limits<double>::quiet_NaN()}};

@@ -30,7 +30,7 @@ class FakeClock final : public Clock {
 
 class FakeMachine final : public Machine {
  public:
-  enum class Step { verify, time };
+  enum class Step { verify, time, overlap };
   struct Request {
     Step step;
     Candidate candidate;
@@ -155,6 +155,24 @@ class FakeMachine final : public Machine {
     }
     if (request.isolated) timing.isolated_us = {true_us + 5, true_us + 6, true_us + 7};
     timing.host_us = 1.5;
+    return timing;
+  }
+
+  /// Waiting blocks cost compute a share, copies cost the reduction a tenth; `nccl` is starved where compute comes first.
+  OverlapTiming time_overlap(const Candidate& candidate, const Shape& shape, const OverlapRequest& request) override {
+    begin({Step::overlap, candidate, shape, request.samples}, 0.03);
+    OverlapTiming timing;
+    timing.outcome = outcome(Step::overlap, candidate, shape);
+    if (!timing.outcome.ok()) return timing;
+    OverlapSample sample{.compute_idle_us = request.compute_us, .compute_beside_us = request.compute_us * 1.01, .reduction_idle_us = us(candidate, shape)};
+    sample.reduction_beside_us = sample.reduction_idle_us * 1.1;
+    if (candidate.geometry.threads > 0) sample.compute_beside_us = request.compute_us * (1 + candidate.geometry.blocks / 264.0);
+    if (candidate.name == "nccl" && request.order == LaunchOrder::compute_first) {
+      sample.reduction_beside_us = request.compute_us + sample.reduction_idle_us;
+    }
+    sample.completed = static_cast<int>(sample.compute_beside_us / sample.reduction_beside_us);
+    timing.batch = 2 * sample.completed + 1;
+    timing.samples.assign(static_cast<std::size_t>(request.samples), sample);
     return timing;
   }
 

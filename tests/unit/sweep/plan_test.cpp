@@ -42,6 +42,38 @@ TEST(Plan, DefaultsAre1KTo64MByTwoInBf16AndBothModes) {
   EXPECT_DOUBLE_EQ(plan.budget_s, 50);
 }
 
+TEST(Plan, OverlapComesAfterIdleAtTheSizesGivenElseAtTwoLargeOnes) {
+  PlanWords words;
+  words.modes = {"graph"};
+  words.overlap = true;
+  Plan plan = planned(words, {.ranks = 2});
+  ASSERT_EQ(plan.shapes.size(), 17u + 2);
+  EXPECT_EQ(plan.shapes[16].load, Load::idle);
+  EXPECT_EQ(plan.shapes[17], (Shape{.bytes = std::size_t{1} << 20, .mode = Mode::graph, .load = Load::overlap}));
+  EXPECT_EQ(plan.shapes[18].bytes, std::size_t{16} << 20);
+  EXPECT_DOUBLE_EQ(plan.budget_s, 100);
+  EXPECT_DOUBLE_EQ(plan.compute_us, 5000);
+  words.sizes = {"64K"};
+  words.compute_us = "20000";
+  words.budget = "7s";
+  plan = planned(words, {.ranks = 2});
+  ASSERT_EQ(plan.shapes.size(), 2u);
+  EXPECT_EQ(plan.shapes[1].bytes, std::size_t{64} << 10);
+  EXPECT_DOUBLE_EQ(plan.budget_s, 7);
+  EXPECT_DOUBLE_EQ(plan.compute_us, 20000);
+}
+
+TEST(Plan, ComputeUsNeedsOverlapAndASensibleNumber) {
+  PlanWords words;
+  words.compute_us = "5000";
+  EXPECT_THAT(refusal(words), HasSubstr("--overlap"));
+  words.overlap = true;
+  for (const char* bad : {"199", "1000001", "5ms", "-1", ""}) {
+    words.compute_us = bad;
+    EXPECT_THAT(refusal(words), HasSubstr("from 200 to 1000000")) << bad;
+  }
+}
+
 TEST(Plan, GoesByRanksThenDtypeThenBytesThenMode) {
   PlanWords words;
   words.sizes = {"2K", "1K"};

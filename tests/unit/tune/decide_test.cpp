@@ -329,6 +329,25 @@ TEST(Decide, UniformNumericsKeepOneClass) {
   EXPECT_THAT(uses(both, 1), ElementsAre("p2p/one-shot/ll"));
 }
 
+TEST(Decide, BesideComputeTheLeastInTotalWins) {
+  // NCCL is the fastest alone and beside, and takes a quarter of compute; the copy engine is slower and takes nothing.
+  // The third leaves compute alone because it never gets going.
+  constexpr std::size_t k1M = 1 << 20;
+  const Profile profile = decide(test::SweepBuilder()
+                                     .row("nccl", k1M, 100).row("host/copy-engine", k1M, 110).row("p2p/one-shot/flag", k1M, 105)
+                                     .beside("nccl", k1M, 1250, 100, 100).beside("host/copy-engine", k1M, 1010, 110, 115)
+                                     .beside("p2p/one-shot/flag", k1M, 1000, 105, 5000)
+                                     .build(), {});
+  const TableKey idle{.ranks = 2, .load = Load::idle}, overlap{.ranks = 2, .load = Load::overlap};
+  ASSERT_EQ(profile.tables.size(), 2U);
+  EXPECT_EQ(profile.find(idle)->lookup(k1M).use.name, "nccl");
+  const Range& range = profile.find(overlap)->lookup(k1M);
+  EXPECT_EQ(range.use.name, "host/copy-engine");
+  // Ten reductions in 1000 µs are wanted: NCCL adds 200 µs; the copy engine 10, and does 8.78 meanwhile, the rest after.
+  EXPECT_NEAR(*range.nccl_us, 120, 0.1);
+  EXPECT_NEAR(*range.median_us, 100 * (1 + 0.01 + (10 - 1010 / 115.0) * 0.11), 0.1);
+}
+
 TEST(Decide, WarmRowsDecideWhereThereAreBoth) {
   SweepBuilder builder;
   builder.row("nccl", kKi, 10).row("p2p/one-shot/ll", kKi, 5);

@@ -80,6 +80,17 @@ class SweepBuilder {
     sweep_.rows.push_back(row);
     return *this;
   }
+  /// A row beside a load of 1000 µs, the same in both launch orders.
+  SweepBuilder& beside(const std::string& name, std::size_t bytes, double compute_beside_us, double alone_us, double beside_us) {
+    row(name, bytes, beside_us);
+    SweepRow& row = sweep_.rows.back();
+    row.shape.load = Load::overlap;
+    for (const LaunchOrder order : {LaunchOrder::compute_first, LaunchOrder::reduction_first}) {
+      row.overlap.push_back({.order = order, .compute_idle_us = 1000, .compute_beside_us = compute_beside_us, .reduction_idle_us = alone_us,
+                             .reduction_beside_us = beside_us, .completed = static_cast<int>(compute_beside_us / beside_us)});
+    }
+    return *this;
+  }
   SweepBuilder& left_out(const std::string& name, std::size_t bytes, const std::string& reason, const std::string& detail) {
     Shape shape = shape_;
     shape.bytes = bytes;
