@@ -26,6 +26,7 @@ struct FusedFlag {
   ARTUNE_BOTH FusedFlag(const FusedArguments& fused, const Lane& lane_)
       : arguments(fused.sum), lane(lane_), rows(fused.norm, RowLane::of(lane_, fused.norm.members)) {
     load(rows.at.cluster);
+    rows.load_weight();
   }
 
   ARTUNE_BOTH void load(std::uint32_t row) {

@@ -20,10 +20,11 @@
 
 namespace artune {
 
-/// One launch on one rank. `sum.count` = rows * hidden; `sum.output` isn't used.
+/// One launch on one rank. `sum.count` = rows * hidden; `sum.output` isn't used. The norm stands first, beside the head of
+/// the sum: see the top of protocol/arguments.hpp.
 struct FusedArguments {
-  OneShotArguments sum;
   NormArguments norm;
+  OneShotArguments sum;
 };
 
 template <template <Form> class Format, Form F, int N, int K>
@@ -41,13 +42,36 @@ struct FusedPackets {
   const Lane& lane;
   RowNorm<kUser, K> rows;
   std::uint32_t own[K][kLanesHere][kRowWords];          ///< this rank's part of the first row
+  /// Where the packets of the thread's first vector go and come from in slot 0, as in one_shot_packets.cuh.
+  std::uint64_t first_unit, slot_bytes;
+  int sends, rank;
+  char* to[kPeers] = {};
+  const char* from[kPeers] = {};
 
-  /// Loads all that the first row needs, before the epoch is known and before any peer is waited for.
+  /// Loads all that the first row needs, before the epoch is known and before any peer is waited for; first what peers wait
+  /// for.
   ARTUNE_BOTH FusedPackets(const FusedArguments& fused, const Lane& lane_)
-      : arguments(fused.sum), lane(lane_), rows(fused.norm, RowLane::of(lane_, fused.norm.members)) {
-    if (rows.at.cluster >= rows.norm.rows) return;
-    load_own(rows.at.cluster);
-    rows.load_residual(rows.at.cluster);
+      : arguments(fused.sum), lane(lane_), rows(fused.norm, RowLane::of(lane_, fused.norm.members)),
+        first_unit(rows.unit_of(rows.at.cluster, rows.vector_of(0, 0))), slot_bytes(fused.sum.slot_bytes), sends(fused.sum.sends),
+        rank(fused.sum.rank) {
+    if (rows.at.cluster < rows.norm.rows) {
+      load_own(rows.at.cluster);
+      rows.load_residual(rows.at.cluster);
+      rows.load_weight();
+    }
+    if constexpr (N > 0) {
+      const std::uint64_t at = first_unit * kBytes;
+      ARTUNE_UNROLL
+      for (int i = 0; i < kPeers; ++i) {
+        to[i] = arguments.data[i].send + at;
+        from[i] = arguments.data[peer_at(i)].receive + at;
+        keep(to[i]);
+        keep(from[i]);
+      }
+      keep(slot_bytes);
+      keep(sends);
+      keep(rank);
+    }
   }
 
   ARTUNE_BOTH void load_own(std::uint32_t row) {
@@ -57,15 +81,16 @@ struct FusedPackets {
   ARTUNE_BOTH std::uint64_t packets() const { return std::uint64_t{rows.norm.rows} * rows.vectors * kPackets; }
 
   ARTUNE_BOTH void send_vector(std::uint64_t unit, const std::uint32_t (&vector)[kRowWords], const Call& call) const {
-    const std::uint64_t at = call.slot * arguments.slot_bytes + unit * kBytes;
+    const std::uint64_t at = call.slot * slot_bytes + (unit - first_unit) * kBytes;
     ARTUNE_UNROLL
-    for (int s = 0; s < (N > 0 ? N - 1 : kMaxRanks); ++s) {
-      if (s >= arguments.sends) break;
+    for (int s = 0; s < (N > 0 ? kPeers : kMaxRanks); ++s) {
+      if (s >= sends) break;
+      char* const place = (N > 0 ? to[N > 0 ? s : 0] : arguments.data[s].send + first_unit * kBytes) + at;
       ARTUNE_UNROLL
       for (int q = 0; q < kPackets; ++q) {
         std::uint32_t words[kWords];
         for (int w = 0; w < kWords; ++w) words[w] = vector[q * kWords + w];
-        Wire::send(arguments.data[s].send + at + q * Wire::kPacketBytes, words, call);
+        Wire::send(place + q * Wire::kPacketBytes, words, call);
       }
     }
   }
@@ -86,21 +111,21 @@ struct FusedPackets {
   }
 
   /// Peers are counted without this rank.
-  ARTUNE_BOTH int peer_at(int i) const { return i < arguments.rank ? i : i + 1; }
+  ARTUNE_BOTH int peer_at(int i) const { return i < rank ? i : i + 1; }
 
   /// The rounded sum of a vector of which `mine` is this rank's part, or NaN.
   ARTUNE_BOTH void reduce(std::uint64_t unit, const std::uint32_t (&mine)[kRowWords], const Call& call, bool& alive,
                           std::uint32_t (&words)[kRowWords]) const {
-    const std::uint64_t at = call.slot * arguments.slot_bytes + unit * kBytes;
     Sum<F, kRowWords> sum;
     if constexpr (N > 0) {
+      const std::uint64_t at = call.slot * slot_bytes + (unit - first_unit) * kBytes;
       const char* place[kPeers * kPackets];
       ARTUNE_UNROLL
       for (int j = 0; j < kPeers * kPackets; ++j) {
-        place[j] = arguments.data[peer_at(j / kPackets)].receive + at + j % kPackets * Wire::kPacketBytes;
+        place[j] = from[j / kPackets] + at + j % kPackets * Wire::kPacketBytes;
       }
       Raw raws[kPeers * kPackets] = {};
-      alive = alive && PacketWait<Wire>::poll_all(place, [&](int j) { return peer_at(j / kPackets); }, arguments.rank, call, arguments.bounds,
+      alive = alive && PacketWait<Wire>::poll_all(place, [&](int j) { return peer_at(j / kPackets); }, rank, call, arguments.bounds,
                                                   lane, raws);
       ARTUNE_UNROLL
       for (int p = 0; p < N; ++p) {
@@ -112,23 +137,24 @@ struct FusedPackets {
           Wire::unpack(raws[(p < kLast ? p : kLast) * kPackets + q], below);
           Wire::unpack(raws[(p > 0 ? p - 1 : 0) * kPackets + q], above);
           for (int w = 0; w < kWords; ++w) {
-            theirs[q * kWords + w] = p == arguments.rank ? mine[q * kWords + w] : p < arguments.rank ? below[w] : above[w];
+            theirs[q * kWords + w] = p == rank ? mine[q * kWords + w] : p < rank ? below[w] : above[w];
           }
         }
         sum.add(theirs);
       }
     } else {
+      const std::uint64_t at = call.slot * slot_bytes + unit * kBytes;
       for (int p = 0; p < arguments.ranks; ++p) {
         std::uint32_t theirs[kRowWords];
         for (int q = 0; q < kPackets; ++q) {
           std::uint32_t part[kWords];
-          if (p != arguments.rank) {
+          if (p != rank) {
             Raw raw{};
             alive = alive && PacketWait<Wire>::poll(arguments.data[p].receive + at + q * Wire::kPacketBytes, call, arguments.bounds, lane,
-                                                    arguments.rank, p, raw);
+                                                    rank, p, raw);
             Wire::unpack(raw, part);
           }
-          for (int w = 0; w < kWords; ++w) theirs[q * kWords + w] = p == arguments.rank ? mine[q * kWords + w] : part[w];
+          for (int w = 0; w < kWords; ++w) theirs[q * kWords + w] = p == rank ? mine[q * kWords + w] : part[w];
         }
         sum.add(theirs);
       }

@@ -62,6 +62,7 @@ template <DType D>
 void norm_of(const NormArguments& norm, const void* sums) {
   const Lane lane{0, 1, 0, 1};
   RowNorm<D, kGroupsEach> rows(norm, RowLane::of(lane, 1));
+  rows.load_weight();
   HostBoardMemory memory{};
   const HostBoard board{&memory, 0, 1, 0};
   for (std::uint32_t row = 0; row < norm.rows; ++row) {
@@ -89,7 +90,7 @@ HostFused::HostFused(HostFamily& family, int ranks) : family_(family) {
 }
 
 void HostFused::run(const HostNormCall& call, int rank, int block) {
-  FusedArguments arguments{family_.one_shot(rank), norm_arguments(call, rank)};
+  FusedArguments arguments{norm_arguments(call, rank), family_.one_shot(rank)};
   arguments.sum.input = call.inputs[rank];
   arguments.sum.count = std::uint64_t{call.rows} * call.hidden;
   const Lane lane{0, 1, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(call.blocks)};

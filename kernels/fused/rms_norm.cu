@@ -12,13 +12,14 @@ __global__ void __launch_bounds__(kMostThreads, 1) rms_norm_kernel(const __grid_
   const Lane lane = Lane::current();
   if (norm.members > 1) cluster_arrive();
   RowNorm<D, K> rows(norm, RowLane::of(lane, norm.members));
-  if (norm.members > 1) cluster_wait();
   const BlockBoard board{sums, rows.at.lane, norm.members};
+  rows.load_weight();
   std::uint32_t turn = 0;
   for (std::uint32_t row = rows.at.cluster; row < norm.rows; row += rows.at.clusters, ++turn) {
     std::uint32_t sum[K][1][kRowWords];
     rows.for_each([&](int k, int i, std::uint32_t vector) { rows.load(sums_, rows.unit_of(row, vector), sum[k][i]); });
     rows.load_residual(row);
+    if (turn == 0 && norm.members > 1) cluster_wait();
     rows.run(row, turn, board, [&](int k, int i, std::uint64_t, std::uint32_t (&words)[kRowWords]) {
       for (int w = 0; w < kRowWords; ++w) words[w] = sum[k][i][w];
     });
@@ -52,7 +53,7 @@ void launch_rms_norm(NormArguments norm, const void* sums, DType dtype, const Ro
 
 void launch_fused(const OneShotArguments& sum, NormArguments norm, Protocol protocol, DType dtype, const RowGrid& grid, cudaStream_t stream) {
   norm.members = static_cast<std::uint16_t>(grid.members);
-  FusedArguments arguments{sum, norm};
+  FusedArguments arguments{norm, sum};
   arguments.sum.count = std::uint64_t{norm.rows} * norm.hidden;
   if (protocol == Protocol::flag) return launch_fused_flag(arguments, dtype, grid, stream);
   launch_fused_packets(arguments, protocol, dtype, grid, stream);

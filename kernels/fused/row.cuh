@@ -88,9 +88,11 @@ struct RowNorm {
   std::uint32_t weight[K][kLanesHere][kRowWords];
   std::uint32_t residual[K][kLanesHere][kRowWords];   ///< of the row at hand; then the updated one
 
-  /// Loads the weights, which are the same for all rows.
   ARTUNE_BOTH RowNorm(const NormArguments& norm_, const RowLane& at_)
-      : norm(norm_), at(at_), vectors(norm_.hidden / kVectorElements), groups((vectors + kRowLanes - 1) / kRowLanes) {
+      : norm(norm_), at(at_), vectors(norm_.hidden / kVectorElements), groups((vectors + kRowLanes - 1) / kRowLanes) {}
+
+  /// Once: the weights are the same for all rows.
+  ARTUNE_BOTH void load_weight() {
     for_each([&](int k, int i, std::uint32_t vector) { load(norm.weight, vector, weight[k][i]); });
   }
 

@@ -84,7 +84,7 @@ class RowSubject::Calls final : public Program {
     plain.outputs = norm.outputs;
     if (!call.fused) return subject_.family_.run(plain, rank, block);
     if (!subject_.body_) return subject_.fused_.run(norm, rank, block);
-    FusedArguments arguments{subject_.family_.one_shot(rank), norm_arguments(norm, rank)};
+    FusedArguments arguments{norm_arguments(norm, rank), subject_.family_.one_shot(rank)};
     arguments.sum.input = norm.inputs[rank];
     arguments.sum.count = count(call);
     const Lane lane{0, 1, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(call.blocks)};
