@@ -17,10 +17,16 @@ constexpr int kMostNormBlocks = 1 << 20;
 /// Of the rows from `first` on.
 NormArguments arguments_of(const NormBuffers& norm, const NormCall& shape, std::uint32_t first, std::uint32_t rows, DType dtype) {
   const std::size_t at = std::size_t{first} * shape.hidden * element_bytes(dtype);
-  return {.residual = static_cast<const char*>(norm.residual) + at, .weight = norm.weight, .output = static_cast<char*>(norm.output) + at,
-          .residual_out = static_cast<char*>(norm.residual_out) + at, .rows = rows, .hidden = shape.hidden,
-          .inverse_hidden = 1.0F / static_cast<float>(shape.hidden), .epsilon = shape.epsilon,
-          .one_plus = static_cast<std::uint16_t>(shape.one_plus_weight), .members = 1};
+  return {.residual = static_cast<const char*>(norm.residual) + at,
+          .weight = norm.weight,
+          .output = static_cast<char*>(norm.output) + at,
+          .residual_out = static_cast<char*>(norm.residual_out) + at,
+          .rows = rows,
+          .hidden = shape.hidden,
+          .inverse_hidden = 1.0F / static_cast<float>(shape.hidden),
+          .epsilon = shape.epsilon,
+          .one_plus = static_cast<std::uint16_t>(shape.one_plus_weight),
+          .members = 1};
 }
 
 }  // namespace
@@ -30,13 +36,14 @@ std::string Group::fused_unavailable(CandidateId candidate, std::uint32_t hidden
   if (!fused_served(info)) return std::string(info.name) + " has no fused form";
   if (std::string why = unavailable(candidate); !why.empty()) return why;
   if (max_bytes(candidate) < std::size_t{hidden} * 2) {
-    return "a row of " + std::to_string(hidden) + " elements doesn't fit its slots of " + std::to_string(max_bytes(candidate)) + " bytes";
+    return "a row of " + std::to_string(hidden) + " elements doesn't fit its slots of " + std::to_string(max_bytes(candidate)) +
+           " bytes";
   }
   return {};
 }
 
-void Group::enqueue_fused(int rank, const Call& call, const void* input, const NormBuffers& norm, const NormCall& shape, DType dtype,
-                          cudaStream_t stream) {
+void Group::enqueue_fused(int rank, const Call& call, const void* input, const NormBuffers& norm, const NormCall& shape,
+                          DType dtype, cudaStream_t stream) {
   if (std::string why = fused_unavailable(call.candidate, shape.hidden); !why.empty()) throw Failure("enqueue_fused", why, 0);
   const DeviceGuard guard(device(rank));
   const Capture capture = capture_of(stream);
@@ -53,8 +60,8 @@ void Group::enqueue_fused(int rank, const Call& call, const void* input, const N
   after_call(rank, capture, stream);
 }
 
-void Group::enqueue_norm(int rank, const void* sums, const NormBuffers& norm, const NormCall& shape, DType dtype, cudaStream_t stream,
-                         Geometry geometry) {
+void Group::enqueue_norm(int rank, const void* sums, const NormBuffers& norm, const NormCall& shape, DType dtype,
+                         cudaStream_t stream, Geometry geometry) {
   if (shape.rows == 0) return;
   if (geometry.blocks == 0) geometry = norm_geometry(shape.rows, shape.hidden, clusters_.back() > 0 ? 8 : 1);
   const DeviceGuard guard(device(rank));

@@ -32,7 +32,8 @@ __global__ void __launch_bounds__(kMostThreads, 1) fused_flag_kernel(const __gri
   alive = __syncthreads_and(alive) != 0;
   if (members > 1) cluster_wait();
   body.receive(entry.epoch, alive, BlockBoard{sums, body.rows.at.lane, members});
-  if (sent && lane.thread == 0) step.finish(arguments.sum.control, lane.blocks, entry.epoch, arguments.sum.bounds, arguments.sum.rank);
+  if (sent && lane.thread == 0)
+    step.finish(arguments.sum.control, lane.blocks, entry.epoch, arguments.sum.bounds, arguments.sum.rank);
 }
 
 struct Flag {

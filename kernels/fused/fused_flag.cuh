@@ -21,7 +21,7 @@ struct FusedFlag {
   const OneShotArguments& arguments;
   const Lane& lane;
   RowNorm<kUser, K> rows;
-  std::uint32_t own[K][kLanesHere][kRowWords];   ///< this rank's part of the row at hand
+  std::uint32_t own[K][kLanesHere][kRowWords];  ///< this rank's part of the row at hand
 
   ARTUNE_BOTH FusedFlag(const FusedArguments& fused, const Lane& lane_)
       : arguments(fused.sum), lane(lane_), rows(fused.norm, RowLane::of(lane_, fused.norm.members)) {
@@ -42,7 +42,8 @@ struct FusedFlag {
       for (int s = 0; s < arguments.sends; ++s) store_plain(arguments.data[s].send + slot + unit * kRowVectorBytes, words);
     };
     std::uint32_t row = rows.at.cluster;
-    if (row < rows.norm.rows) rows.for_each([&](int k, int i, std::uint32_t vector) { send_vector(rows.unit_of(row, vector), own[k][i]); });
+    if (row < rows.norm.rows)
+      rows.for_each([&](int k, int i, std::uint32_t vector) { send_vector(rows.unit_of(row, vector), own[k][i]); });
     for (row += rows.at.clusters; row < rows.norm.rows; row += rows.at.clusters) {
       rows.for_each([&](int, int, std::uint32_t vector) {
         std::uint32_t words[kRowWords];
@@ -61,7 +62,8 @@ struct FusedFlag {
 
   /// Lane p waits for rank p. False: failed.
   ARTUNE_BOTH bool wait(std::uint64_t epoch) const {
-    return wait_flags(arguments.flags, block_flag_at(epoch, lane), epoch + 1, arguments.rank, arguments.ranks, lane, arguments.bounds);
+    return wait_flags(arguments.flags, block_flag_at(epoch, lane), epoch + 1, arguments.rank, arguments.ranks, lane,
+                      arguments.bounds);
   }
 
   /// The rounded sum of a vector of which `mine` is this rank's part, or NaN.
@@ -90,7 +92,7 @@ struct FusedFlag {
     std::uint32_t turn = 0;
     for (std::uint32_t row = rows.at.cluster; row < rows.norm.rows; row += rows.at.clusters, ++turn) {
       if (turn > 0) load(row);
-      rows.run(row, turn, board, [&](int k, int i, std::uint64_t unit, std::uint32_t (&words)[kRowWords]) {
+      rows.run(row, turn, board, [&](int k, int i, std::uint64_t unit, std::uint32_t(&words)[kRowWords]) {
         reduce(epoch, unit, own[k][i], alive, words);
       });
     }

@@ -29,6 +29,7 @@ void launch_rms_norm(NormArguments norm, const void* sums, DType dtype, const Ro
 
 /// All-reduce of sum.input, rows x hidden elements, and the norm of the sums. `protocol` is of the family that `sum` was
 /// wired for. All ranks launch the same grid.
-void launch_fused(const OneShotArguments& sum, NormArguments norm, Protocol protocol, DType dtype, const RowGrid& grid, cudaStream_t stream);
+void launch_fused(const OneShotArguments& sum, NormArguments norm, Protocol protocol, DType dtype, const RowGrid& grid,
+                  cudaStream_t stream);
 
 }  // namespace artune

@@ -30,7 +30,8 @@ std::optional<NormCandidate> find_norm_candidate(std::string_view name) {
 
 RowLimits fused_limits(const AdmitFacts& facts, const std::array<int, 3>& clusters_of_gpu) {
   const bool shared = facts.ranks_per_gpu > 1;
-  RowLimits limits = single_blocks(shared ? most_resident_blocks(facts, kMostThreads) : std::clamp(facts.multiprocessors - 1, 1, kMostBlocks));
+  RowLimits limits =
+      single_blocks(shared ? most_resident_blocks(facts, kMostThreads) : std::clamp(facts.multiprocessors - 1, 1, kMostBlocks));
   for (std::size_t i = 0; i < clusters_of_gpu.size(); ++i) {
     const int members = 2 << i;
     // As many multiprocessors are left alone as without clusters.

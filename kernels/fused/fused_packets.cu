@@ -42,7 +42,8 @@ struct Packets {
 
 }  // namespace
 
-void launch_fused_packets(const FusedArguments& arguments, Protocol protocol, DType dtype, const RowGrid& grid, cudaStream_t stream) {
+void launch_fused_packets(const FusedArguments& arguments, Protocol protocol, DType dtype, const RowGrid& grid,
+                          cudaStream_t stream) {
   const void* kernel = protocol == Protocol::ll ? row_kernel<Packets<Ll>>(dtype, arguments.sum.ranks, grid.vectors_each)
                                                 : row_kernel<Packets<Sentinel>>(dtype, arguments.sum.ranks, grid.vectors_each);
   void* parameters[] = {const_cast<FusedArguments*>(&arguments)};

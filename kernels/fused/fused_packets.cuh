@@ -34,14 +34,14 @@ struct FusedPackets {
   using Raw = typename Wire::Raw;
   static constexpr DType kUser = user_dtype(F);
   static constexpr int kWords = Wire::kWords;
-  static constexpr int kPackets = kRowWords / kWords;   ///< of a vector
-  static constexpr int kPeers = N > 0 ? N - 1 : 1;      ///< N is the number of ranks, or 0 to take it from the arguments
+  static constexpr int kPackets = kRowWords / kWords;  ///< of a vector
+  static constexpr int kPeers = N > 0 ? N - 1 : 1;     ///< N is the number of ranks, or 0 to take it from the arguments
   static constexpr std::uint64_t kBytes = kPackets * Wire::kPacketBytes;
 
   const OneShotArguments& arguments;
   const Lane& lane;
   RowNorm<kUser, K> rows;
-  std::uint32_t own[K][kLanesHere][kRowWords];          ///< this rank's part of the first row
+  std::uint32_t own[K][kLanesHere][kRowWords];  ///< this rank's part of the first row
   /// Where the packets of the thread's first vector go and come from in slot 0, as in one_shot_packets.cuh.
   std::uint64_t first_unit, slot_bytes;
   int sends, rank;
@@ -51,8 +51,12 @@ struct FusedPackets {
   /// Loads all that the first row needs, before the epoch is known and before any peer is waited for; first what peers wait
   /// for.
   ARTUNE_BOTH FusedPackets(const FusedArguments& fused, const Lane& lane_)
-      : arguments(fused.sum), lane(lane_), rows(fused.norm, RowLane::of(lane_, fused.norm.members)),
-        first_unit(rows.unit_of(rows.at.cluster, rows.vector_of(0, 0))), slot_bytes(fused.sum.slot_bytes), sends(fused.sum.sends),
+      : arguments(fused.sum),
+        lane(lane_),
+        rows(fused.norm, RowLane::of(lane_, fused.norm.members)),
+        first_unit(rows.unit_of(rows.at.cluster, rows.vector_of(0, 0))),
+        slot_bytes(fused.sum.slot_bytes),
+        sends(fused.sum.sends),
         rank(fused.sum.rank) {
     if (rows.at.cluster < rows.norm.rows) {
       load_own(rows.at.cluster);
@@ -125,15 +129,15 @@ struct FusedPackets {
         place[j] = from[j / kPackets] + at + j % kPackets * Wire::kPacketBytes;
       }
       Raw raws[kPeers * kPackets] = {};
-      alive = alive && PacketWait<Wire>::poll_all(place, [&](int j) { return peer_at(j / kPackets); }, rank, call, arguments.bounds,
-                                                  lane, raws);
+      alive = alive && PacketWait<Wire>::poll_all(
+                           place, [&](int j) { return peer_at(j / kPackets); }, rank, call, arguments.bounds, lane, raws);
       ARTUNE_UNROLL
       for (int p = 0; p < N; ++p) {
         constexpr int kLast = kPeers - 1;
         std::uint32_t theirs[kRowWords];
         ARTUNE_UNROLL
         for (int q = 0; q < kPackets; ++q) {
-          std::uint32_t below[kWords], above[kWords];   // rank p's packet, where p is below this rank, and above it
+          std::uint32_t below[kWords], above[kWords];  // rank p's packet, where p is below this rank, and above it
           Wire::unpack(raws[(p < kLast ? p : kLast) * kPackets + q], below);
           Wire::unpack(raws[(p > 0 ? p - 1 : 0) * kPackets + q], above);
           for (int w = 0; w < kWords; ++w) {
@@ -150,8 +154,8 @@ struct FusedPackets {
           std::uint32_t part[kWords];
           if (p != rank) {
             Raw raw{};
-            alive = alive && PacketWait<Wire>::poll(arguments.data[p].receive + at + q * Wire::kPacketBytes, call, arguments.bounds, lane,
-                                                    rank, p, raw);
+            alive = alive && PacketWait<Wire>::poll(arguments.data[p].receive + at + q * Wire::kPacketBytes, call,
+                                                    arguments.bounds, lane, rank, p, raw);
             Wire::unpack(raw, part);
           }
           for (int w = 0; w < kWords; ++w) theirs[q * kWords + w] = p == rank ? mine[q * kWords + w] : part[w];
@@ -172,7 +176,7 @@ struct FusedPackets {
         load_own(row);
         rows.load_residual(row);
       }
-      rows.run(row, turn, board, [&](int k, int i, std::uint64_t unit, std::uint32_t (&words)[kRowWords]) {
+      rows.run(row, turn, board, [&](int k, int i, std::uint64_t unit, std::uint32_t(&words)[kRowWords]) {
         reduce(unit, own[k][i], call, alive, words);
       });
     }

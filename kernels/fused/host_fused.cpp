@@ -49,12 +49,17 @@ void fused_flag(const FusedArguments& arguments, const Lane& lane, const Entry& 
 }
 
 template <Form F>
-void run_as(const CandidateInfo& info, const FusedArguments& arguments, const Lane& lane, const HostBoard& board, const Entry& entry) {
+void run_as(const CandidateInfo& info, const FusedArguments& arguments, const Lane& lane, const HostBoard& board,
+            const Entry& entry) {
   switch (info.protocol) {
-    case Protocol::ll: return fused_packets<Ll, F>(arguments, lane, entry, board);
-    case Protocol::sentinel: return fused_packets<Sentinel, F>(arguments, lane, entry, board);
-    case Protocol::flag: return fused_flag<F>(arguments, lane, entry, board);
-    case Protocol::none: return;
+    case Protocol::ll:
+      return fused_packets<Ll, F>(arguments, lane, entry, board);
+    case Protocol::sentinel:
+      return fused_packets<Sentinel, F>(arguments, lane, entry, board);
+    case Protocol::flag:
+      return fused_flag<F>(arguments, lane, entry, board);
+    case Protocol::none:
+      return;
   }
 }
 
@@ -67,16 +72,24 @@ void norm_of(const NormArguments& norm, const void* sums) {
   const HostBoard board{&memory, 0, 1, 0};
   for (std::uint32_t row = 0; row < norm.rows; ++row) {
     rows.load_residual(row);
-    rows.run(row, row, board, [&](int, int, std::uint64_t unit, std::uint32_t (&words)[kRowWords]) { rows.load(sums, unit, words); });
+    rows.run(row, row, board,
+             [&](int, int, std::uint64_t unit, std::uint32_t(&words)[kRowWords]) { rows.load(sums, unit, words); });
   }
 }
 
 }  // namespace
 
 NormArguments norm_arguments(const HostNormCall& call, int rank) {
-  return {.residual = call.residuals[rank], .weight = call.weights[rank], .output = call.outputs[rank], .residual_out = call.residual_outs[rank],
-          .rows = call.rows, .hidden = call.hidden, .inverse_hidden = 1.0F / static_cast<float>(call.hidden), .epsilon = call.epsilon,
-          .one_plus = static_cast<std::uint16_t>(call.one_plus), .members = static_cast<std::uint16_t>(call.members)};
+  return {.residual = call.residuals[rank],
+          .weight = call.weights[rank],
+          .output = call.outputs[rank],
+          .residual_out = call.residual_outs[rank],
+          .rows = call.rows,
+          .hidden = call.hidden,
+          .inverse_hidden = 1.0F / static_cast<float>(call.hidden),
+          .epsilon = call.epsilon,
+          .one_plus = static_cast<std::uint16_t>(call.one_plus),
+          .members = static_cast<std::uint16_t>(call.members)};
 }
 
 void host_rms_norm(const HostNormCall& call, int rank) {
@@ -96,7 +109,8 @@ void HostFused::run(const HostNormCall& call, int rank, int block) {
   const Lane lane{0, 1, static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(call.blocks)};
   const RowLane at = RowLane::of(lane, arguments.norm.members);
   const Entry entry = load_entry(arguments.sum.control);
-  const HostBoard board{reinterpret_cast<HostBoardMemory*>(boards_[rank].data()) + at.cluster, at.member, at.members, call.number};
+  const HostBoard board{reinterpret_cast<HostBoardMemory*>(boards_[rank].data()) + at.cluster, at.member, at.members,
+                        call.number};
   if (!may_run(entry)) note_overlap(entry, arguments.sum.bounds, rank, lane.block);
   const CandidateInfo& info = info_of(family_.id());
   if (call.dtype == DType::f16) return run_as<Form::f16>(info, arguments, lane, board, entry);

@@ -14,13 +14,13 @@ namespace artune {
 
 /// What every rank brings and gets: rows x hidden elements each, `weights` hidden.
 struct HostNormCall {
-  DType dtype = DType::bf16;             ///< f16 or bf16
-  int blocks = 1;                        ///< a multiple of `members`
+  DType dtype = DType::bf16;  ///< f16 or bf16
+  int blocks = 1;             ///< a multiple of `members`
   int members = 1;
   std::uint32_t rows = 1, hidden = kLeastHidden;
   float epsilon = 1e-6F;
   bool one_plus = false;
-  std::uint64_t number = 0;              ///< higher than those of earlier calls
+  std::uint64_t number = 0;  ///< higher than those of earlier calls
   std::vector<const void*> inputs, residuals, weights;
   std::vector<void*> outputs, residual_outs;
 };

@@ -7,7 +7,8 @@ namespace artune {
 namespace {
 
 template <DType D, int K>
-__global__ void __launch_bounds__(kMostThreads, 1) rms_norm_kernel(const __grid_constant__ NormArguments norm, const void* sums_) {
+__global__ void __launch_bounds__(kMostThreads, 1)
+    rms_norm_kernel(const __grid_constant__ NormArguments norm, const void* sums_) {
   __shared__ float sums[2 * kMostGroups];
   const Lane lane = Lane::current();
   if (norm.members > 1) cluster_arrive();
@@ -20,7 +21,7 @@ __global__ void __launch_bounds__(kMostThreads, 1) rms_norm_kernel(const __grid_
     rows.for_each([&](int k, int i, std::uint32_t vector) { rows.load(sums_, rows.unit_of(row, vector), sum[k][i]); });
     rows.load_residual(row);
     if (turn == 0 && norm.members > 1) cluster_wait();
-    rows.run(row, turn, board, [&](int k, int i, std::uint64_t, std::uint32_t (&words)[kRowWords]) {
+    rows.run(row, turn, board, [&](int k, int i, std::uint64_t, std::uint32_t(&words)[kRowWords]) {
       for (int w = 0; w < kRowWords; ++w) words[w] = sum[k][i][w];
     });
   }
@@ -51,7 +52,8 @@ void launch_rms_norm(NormArguments norm, const void* sums, DType dtype, const Ro
   launch_rows(norm_kernel(dtype, grid.vectors_each), parameters, grid, stream);
 }
 
-void launch_fused(const OneShotArguments& sum, NormArguments norm, Protocol protocol, DType dtype, const RowGrid& grid, cudaStream_t stream) {
+void launch_fused(const OneShotArguments& sum, NormArguments norm, Protocol protocol, DType dtype, const RowGrid& grid,
+                  cudaStream_t stream) {
   norm.members = static_cast<std::uint16_t>(grid.members);
   FusedArguments arguments{norm, sum};
   arguments.sum.count = std::uint64_t{norm.rows} * norm.hidden;

@@ -19,9 +19,9 @@
 //   q       18 roundings of sums of squares, all positive: 18 u
 //   inverse 1 / hidden and the fma with eps: 20 u under the root, so 10 u; root and reciprocal: 12 u
 //   y       two products and 1 + w: 15 u; then once to the dtype
-//   |y - y64| <= (d + 16 u) |y64| + t                                      (16 u: the second-order terms are in it)
-// r itself, of N ranks with the exact sum S and contributions x_i, before it is rounded:
-//   |r - (S + residual)| <= d |S| + (d + u) |S + residual| + 1.1 (N + 1) u sum |x_i| + 2 t, less than an ulp of each rounding
+//   |y - y64| <= (d + 16 u) |y64| + t + 2^-150 |weight|      (16 u: with the second-order terms; last: r / rms underflows)
+// and for r, of N ranks with contributions x_i and the exact sum S:
+//   |r - (S + residual)| <= (1 + 2 d) (d |S| + (d + u) |S + residual| + 1.1 (N + 1) u sum |x_i|) + 3 t
 // Where q overflows (bf16 elements from about 1e19 on) the row is 0, and NaN at infinities, as fp32 has it.
 //
 // What would break the bits: a sum by arrival, a tree over threads, contraction of r + residual or of the products (hence
@@ -38,11 +38,11 @@ namespace artune {
 
 inline constexpr int kRowWords = kRowVectorBytes / 4;
 #if defined(ARTUNE_MODEL_MEMORY)
-inline constexpr int kRowLanes = 2;                 ///< the model's rows are short, and must have several groups all the same
+inline constexpr int kRowLanes = 2;  ///< the model's rows are short, and must have several groups all the same
 #else
-inline constexpr int kRowLanes = 32;                ///< vectors of a group: a warp's
+inline constexpr int kRowLanes = 32;  ///< vectors of a group: a warp's
 #endif
-inline constexpr int kMostGroups = 64;              ///< of a row
+inline constexpr int kMostGroups = 64;  ///< of a row
 static_assert(kMostGroups * 32 * kVectorElements == kMostHidden);
 
 ARTUNE_BOTH float multiply_add(float a, float b, float c) {
@@ -94,8 +94,8 @@ ARTUNE_BOTH float row_scale(float squares, const NormArguments& norm) {
 
 /// y of one vector.
 template <DType D>
-ARTUNE_BOTH void normalise(const std::uint32_t (&r)[kRowWords], const std::uint32_t (&weight)[kRowWords], float scale, bool one_plus,
-                           std::uint32_t (&y)[kRowWords]) {
+ARTUNE_BOTH void normalise(const std::uint32_t (&r)[kRowWords], const std::uint32_t (&weight)[kRowWords], float scale,
+                           bool one_plus, std::uint32_t (&y)[kRowWords]) {
   ARTUNE_UNROLL
   for (int w = 0; w < kRowWords; ++w) {
     float low = half_to_float<D>(weight[w] & 0xffffU), high = half_to_float<D>(weight[w] >> 16);

@@ -30,14 +30,14 @@ inline constexpr int kLanesHere = kRowLanes;
 
 struct RowLane {
   std::uint32_t cluster, clusters, member, members;
-  std::uint32_t warp, warps;                       ///< of the row
-  std::uint32_t lane;                              ///< of the warp; 0 where one thread plays them all
+  std::uint32_t warp, warps;  ///< of the row
+  std::uint32_t lane;         ///< of the warp; 0 where one thread plays them all
 
   static ARTUNE_BOTH RowLane of(const Lane& lane, std::uint32_t members) {
     const std::uint32_t threads_a_warp = kRowLanes / kLanesHere;
     const std::uint32_t member = lane.block % members, warps = lane.threads / threads_a_warp;
-    return {lane.block / members, lane.blocks / members, member, members, member * warps + lane.thread / threads_a_warp, members * warps,
-            lane.thread % threads_a_warp};
+    return {lane.block / members, lane.blocks / members,       member, members, member * warps + lane.thread / threads_a_warp,
+            members * warps,      lane.thread % threads_a_warp};
   }
 };
 
@@ -86,7 +86,7 @@ struct RowNorm {
   RowLane at;
   std::uint32_t vectors, groups;
   std::uint32_t weight[K][kLanesHere][kRowWords];
-  std::uint32_t residual[K][kLanesHere][kRowWords];   ///< of the row at hand; then the updated one
+  std::uint32_t residual[K][kLanesHere][kRowWords];  ///< of the row at hand; then the updated one
 
   ARTUNE_BOTH RowNorm(const NormArguments& norm_, const RowLane& at_)
       : norm(norm_), at(at_), vectors(norm_.hidden / kVectorElements), groups((vectors + kRowLanes - 1) / kRowLanes) {}
@@ -97,8 +97,12 @@ struct RowNorm {
   }
 
   ARTUNE_BOTH std::uint32_t group_of(int k) const { return at.warp + static_cast<std::uint32_t>(k) * at.warps; }
-  ARTUNE_BOTH std::uint32_t vector_of(int k, int i) const { return group_of(k) * kRowLanes + at.lane + static_cast<std::uint32_t>(i); }
-  ARTUNE_BOTH std::uint64_t unit_of(std::uint32_t row, std::uint32_t vector) const { return std::uint64_t{row} * vectors + vector; }
+  ARTUNE_BOTH std::uint32_t vector_of(int k, int i) const {
+    return group_of(k) * kRowLanes + at.lane + static_cast<std::uint32_t>(i);
+  }
+  ARTUNE_BOTH std::uint64_t unit_of(std::uint32_t row, std::uint32_t vector) const {
+    return std::uint64_t{row} * vectors + vector;
+  }
 
   static ARTUNE_BOTH void load(const void* tensor, std::uint64_t unit, std::uint32_t (&words)[kRowWords]) {
     load_plain(static_cast<const char*>(tensor) + unit * kRowVectorBytes, words);

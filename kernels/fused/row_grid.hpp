@@ -16,14 +16,14 @@ inline constexpr int kMostVectorsEach = 4;
 
 struct RowGrid {
   int blocks, threads;
-  int members;        ///< blocks of a row: a cluster of that many; `blocks` is a multiple
-  int vectors_each;   ///< of a thread and row, at most kMostVectorsEach
+  int members;       ///< blocks of a row: a cluster of that many; `blocks` is a multiple
+  int vectors_each;  ///< of a thread and row, at most kMostVectorsEach
 };
 
 /// What a rank's grid may have.
 struct RowLimits {
-  int blocks = 1;                                            ///< in all
-  std::array<int, 4> clusters{};                             ///< of 1, 2, 4 and 8 blocks at once; 0 = none of that size
+  int blocks = 1;                 ///< in all
+  std::array<int, 4> clusters{};  ///< of 1, 2, 4 and 8 blocks at once; 0 = none of that size
   int most_members() const;
 };
 

@@ -34,10 +34,14 @@ const void* by_vectors(int vectors_each) {
 template <typename Kernels, Form F>
 const void* by_ranks_and_vectors(int ranks, int vectors_each) {
   switch (ranks) {
-    case 2: return by_vectors<Kernels, F, 2>(vectors_each);
-    case 4: return by_vectors<Kernels, F, 4>(vectors_each);
-    case 8: return by_vectors<Kernels, F, 8>(vectors_each);
-    default: return by_vectors<Kernels, F, 0>(vectors_each);
+    case 2:
+      return by_vectors<Kernels, F, 2>(vectors_each);
+    case 4:
+      return by_vectors<Kernels, F, 4>(vectors_each);
+    case 8:
+      return by_vectors<Kernels, F, 8>(vectors_each);
+    default:
+      return by_vectors<Kernels, F, 0>(vectors_each);
   }
 }
 
@@ -58,7 +62,8 @@ void load_row_kernels() {
 
 void load_fused_packet_kernels();
 void load_fused_flag_kernels();
-void launch_fused_packets(const FusedArguments& arguments, Protocol protocol, DType dtype, const RowGrid& grid, cudaStream_t stream);
+void launch_fused_packets(const FusedArguments& arguments, Protocol protocol, DType dtype, const RowGrid& grid,
+                          cudaStream_t stream);
 void launch_fused_flag(const FusedArguments& arguments, DType dtype, const RowGrid& grid, cudaStream_t stream);
 
 }  // namespace artune

@@ -93,7 +93,9 @@ class Bench {
   }
 
  private:
-  NormBuffers norm(int rank) { return {residuals_[rank].data(), weights_[rank].data(), lanes_.outputs[rank].data(), residuals_[rank].data()}; }
+  NormBuffers norm(int rank) {
+    return {residuals_[rank].data(), weights_[rank].data(), lanes_.outputs[rank].data(), residuals_[rank].data()};
+  }
   NormCall shape(std::uint32_t rows) const { return {rows, hidden_, 1e-6F, false}; }
 
   Group& group_;
@@ -124,8 +126,8 @@ void measure(int ranks, std::uint32_t hidden, DType dtype, const std::vector<std
   const auto group = Group::create(options);
   Bench bench(*group, options.devices, most_bytes, hidden, dtype);
   const RowLimits limits = group->row_limits();
-  std::printf("\nforked graph, %d ranks on %d GPU(s), hidden %u, %s, clusters of up to %d blocks: us per call\n", ranks, std::min(ranks, visible),
-              hidden, std::string(to_string(dtype)).c_str(), limits.most_members());
+  std::printf("\nforked graph, %d ranks on %d GPU(s), hidden %u, %s, clusters of up to %d blocks: us per call\n", ranks,
+              std::min(ranks, visible), hidden, std::string(to_string(dtype)).c_str(), limits.most_members());
   std::vector<std::uint32_t> wins;
   bool goal = true;
   for (const std::uint32_t rows : all_rows) {
@@ -156,14 +158,15 @@ void measure(int ranks, std::uint32_t hidden, DType dtype, const std::vector<std
       for (std::size_t n = 0; n < std::min<std::size_t>(norms.size(), 3); ++n) tried.push_back(norms[n].second);
       for (const Geometry& geometry : tried) {
         const Call& call = sums[s].second;
-        const Timed now{bench.unfused(&call, &geometry, rows), std::string(info_of(call.candidate).name) + " " + in_text(call.geometry) + " + norm " +
+        const Timed now{bench.unfused(&call, &geometry, rows), std::string(info_of(call.candidate).name) + " " +
+                                                                   in_text(call.geometry) + " + norm " +
                                                                    (geometry.blocks == 0 ? "as shipped" : in_text(geometry))};
         if (now.better_than(unfused)) unfused = now;
       }
     }
-    std::printf("\n%4u rows, %7zu bytes: empty %.2f, norm alone %.2f (%s), all-reduce alone %.2f (%s)\n  unfused %.2f (%s)\n", rows, bytes,
-                bench.empty(), norm.us, norm.label.c_str(), sums.front().first, std::string(info_of(sums.front().second.candidate).name).c_str(),
-                unfused.us, unfused.label.c_str());
+    std::printf("\n%4u rows, %7zu bytes: empty %.2f, norm alone %.2f (%s), all-reduce alone %.2f (%s)\n  unfused %.2f (%s)\n",
+                rows, bytes, bench.empty(), norm.us, norm.label.c_str(), sums.front().first,
+                std::string(info_of(sums.front().second.candidate).name).c_str(), unfused.us, unfused.label.c_str());
     Timed best;
     for (const CandidateInfo& info : menu()) {
       if (!group->fused_unavailable(info.id, hidden).empty() || !info.worth_trying(bytes)) continue;
@@ -186,14 +189,17 @@ void measure(int ranks, std::uint32_t hidden, DType dtype, const std::vector<std
   }
   std::string text;
   for (const std::uint32_t rows : all_rows) {
-    text += (text.empty() ? "" : ", ") + std::to_string(rows) + (std::find(wins.begin(), wins.end(), rows) != wins.end() ? " fused" : " unfused");
+    text += (text.empty() ? "" : ", ") + std::to_string(rows) +
+            (std::find(wins.begin(), wins.end(), rows) != wins.end() ? " fused" : " unfused");
   }
-  std::printf("\n%d ranks: fused <= 0.75 of unfused at every number of rows up to 8: %s\n%d ranks: what wins by rows: %s\n", ranks, goal ? "yes" : "no", ranks,
-              text.c_str());
+  std::printf("\n%d ranks: fused <= 0.75 of unfused at every number of rows up to 8: %s\n%d ranks: what wins by rows: %s\n",
+              ranks, goal ? "yes" : "no", ranks, text.c_str());
 }
 
 int usage(const char* word) {
-  std::fprintf(stderr, "gpu_fused_floor: '%s' isn't understood; [--hidden H] [--dtype f16|bf16] [--rows a,b,...] [ranks 2 to 8 ...]\n", word);
+  std::fprintf(stderr,
+               "gpu_fused_floor: '%s' isn't understood; [--hidden H] [--dtype f16|bf16] [--rows a,b,...] [ranks 2 to 8 ...]\n",
+               word);
   return 2;
 }
 

@@ -27,8 +27,8 @@
 namespace artune {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{512} << 10;   // of a tensor: twice a slab, so the longest calls are two launches
-constexpr int kMostQueued = 800;                             // see Group::kernels_per_call
+constexpr std::size_t kMostBytes = std::size_t{512} << 10;  // of a tensor: twice a slab, so the longest calls are two launches
+constexpr int kMostQueued = 800;                            // see Group::kernels_per_call
 constexpr int kReplays = 20;
 
 enum class Kind : std::uint8_t { fused, pair, plain };
@@ -118,8 +118,8 @@ class Soak {
 
  private:
   struct Lane {
-    std::array<DeviceMemory, 5> tensors;   // input, residual, weight, output, updated residual
-    DeviceMemory state;                    // replay, then from byte 128 on the record
+    std::array<DeviceMemory, 5> tensors;  // input, residual, weight, output, updated residual
+    DeviceMemory state;                   // replay, then from byte 128 on the record
     cudaStream_t stream = nullptr;
     ~Lane() {
       if (stream != nullptr) cudaStreamDestroy(stream);
@@ -134,7 +134,8 @@ class Soak {
     constexpr std::array<std::uint32_t, 6> kUsual = {64, 72, 4096, 5120, 7168, 16384};
     Drawn drawn{};
     drawn.kind = below(10) < 7 ? Kind::fused : below(3) < 2 ? Kind::pair : Kind::plain;
-    drawn.hidden = below(2) == 0 ? kUsual[below(kUsual.size())] : kLeastHidden + kVectorElements * below(kMostHidden / kVectorElements - 7);
+    drawn.hidden =
+        below(2) == 0 ? kUsual[below(kUsual.size())] : kLeastHidden + kVectorElements * below(kMostHidden / kVectorElements - 7);
     const auto most = static_cast<std::uint32_t>(std::min<std::size_t>(kMostBytes / 2 / drawn.hidden, 40));
     drawn.rows = below(4) == 0 ? 1 : 1 + below(most);
     drawn.number = ++number_;
@@ -144,15 +145,23 @@ class Soak {
     drawn.call.candidate = candidates_[below(static_cast<std::uint32_t>(candidates_.size()))];
     const std::vector<Geometry> offered = fused_geometries(group_->row_limits(), drawn.rows, drawn.hidden);
     drawn.call.geometry = below(2) == 0 ? offered[below(static_cast<std::uint32_t>(offered.size()))]
-                                        : Geometry{.blocks = static_cast<int>(1 + below(8 * drawn.rows)), .threads = static_cast<int>(32 * (1 + below(16)))};
+                                        : Geometry{.blocks = static_cast<int>(1 + below(8 * drawn.rows)),
+                                                   .threads = static_cast<int>(32 * (1 + below(16)))};
     return drawn;
   }
 
   SoakCall checked(const Drawn& drawn, int rank) const {
     const auto& tensors = lanes_[static_cast<std::size_t>(rank)]->tensors;
     const auto at = [&](std::size_t which) { return const_cast<char*>(tensors[which].data()); };
-    return {{at(0), at(1), at(2), at(drawn.in_place ? 0 : 3), at(drawn.in_place ? 1 : 4)}, drawn.rows, drawn.hidden, drawn.number, rank,
-            group_->ranks(), 1e-6F, drawn.one_plus, drawn.dtype};
+    return {{at(0), at(1), at(2), at(drawn.in_place ? 0 : 3), at(drawn.in_place ? 1 : 4)},
+            drawn.rows,
+            drawn.hidden,
+            drawn.number,
+            rank,
+            group_->ranks(),
+            1e-6F,
+            drawn.one_plus,
+            drawn.dtype};
   }
 
   void issue(const Drawn& drawn) {
@@ -207,14 +216,16 @@ class Soak {
       right = false;
       std::printf("%d ranks, rank %d: %u of %u calls looked at\n", group_->ranks(), rank, found.checked, checks_);
       if (found.wrong == 0) continue;
-      std::printf("%d ranks, rank %d: %u wrong elements, first: call %u, replay %u, %s, element %u: got %04x, expected %04x\n", group_->ranks(), rank,
-                  found.wrong, found.call, found.replay, found.what == 1 ? "output" : "updated residual", found.index, found.got, found.expected);
+      std::printf("%d ranks, rank %d: %u wrong elements, first: call %u, replay %u, %s, element %u: got %04x, expected %04x\n",
+                  group_->ranks(), rank, found.wrong, found.call, found.replay, found.what == 1 ? "output" : "updated residual",
+                  found.index, found.got, found.expected);
       for (const auto* calls : {&captured, &eager}) {
         for (const Drawn& drawn : *calls) {
           if (drawn.number != found.call) continue;
-          std::printf("  %s%s %dx%d, %s, %u rows of %u, in place %d, one plus %d, %s\n", drawn.kind == Kind::fused ? "fused/" : "pair ",
-                      std::string(info_of(drawn.call.candidate).name).c_str(), drawn.call.geometry.blocks, drawn.call.geometry.threads,
-                      std::string(to_string(drawn.dtype)).c_str(), drawn.rows, drawn.hidden, drawn.in_place ? 1 : 0, drawn.one_plus ? 1 : 0,
+          std::printf("  %s%s %dx%d, %s, %u rows of %u, in place %d, one plus %d, %s\n",
+                      drawn.kind == Kind::fused ? "fused/" : "pair ", std::string(info_of(drawn.call.candidate).name).c_str(),
+                      drawn.call.geometry.blocks, drawn.call.geometry.threads, std::string(to_string(drawn.dtype)).c_str(),
+                      drawn.rows, drawn.hidden, drawn.in_place ? 1 : 0, drawn.one_plus ? 1 : 0,
                       calls == &captured ? "in a graph" : "eager");
         }
       }
@@ -227,7 +238,7 @@ class Soak {
   std::vector<CandidateId> candidates_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::map<std::pair<CandidateId, Kind>, std::uint64_t> counts_;
-  std::uint32_t number_ = 0, checks_ = 0;   ///< checks: modulo 2^32, as the device counts them
+  std::uint32_t number_ = 0, checks_ = 0;  ///< checks: modulo 2^32, as the device counts them
 };
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace artune {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::uint32_t kResidual = 100, kWeight = 101;   // tensors beside the ranks' inputs
+constexpr std::uint32_t kResidual = 100, kWeight = 101;  // tensors beside the ranks' inputs
 
 __device__ std::uint32_t mix(std::uint32_t x) {
   x = (x ^ x >> 16) * 0x85ebca6bU;
@@ -25,7 +25,7 @@ __device__ std::uint32_t element(const SoakCall& call, std::uint32_t replay, std
   if (row == 0) return 0;
   const std::uint32_t bits = mix(index * 0x9e3779b9U ^ key);
   std::uint32_t real = (bits & 0x807fffffU) | (112U + (bits >> 23 & 15U)) << 23;
-  if (row == 2 && index % call.hidden == call.hidden / 2) real = 0x46c00000U;              // 24576: f16 sums of three overflow
+  if (row == 2 && index % call.hidden == call.hidden / 2) real = 0x46c00000U;  // 24576: f16 sums of three overflow
   if (row == 3 && tensor == 0 && index % call.hidden == call.hidden / 3) real = 0x7fffffffU;
   return float_to_word<D>(word_to_float(real), 0) & 0xffffU;
 }
@@ -33,7 +33,9 @@ __device__ std::uint32_t element(const SoakCall& call, std::uint32_t replay, std
 template <DType D>
 __device__ void fill(const SoakCall& call, std::uint32_t replay) {
   const std::uint32_t count = call.rows * call.hidden;
-  const auto put = [](void* tensor, std::uint32_t i, std::uint32_t bits) { static_cast<std::uint16_t*>(tensor)[i] = static_cast<std::uint16_t>(bits); };
+  const auto put = [](void* tensor, std::uint32_t i, std::uint32_t bits) {
+    static_cast<std::uint16_t*>(tensor)[i] = static_cast<std::uint16_t>(bits);
+  };
   for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
     if (call.tensors.output != call.tensors.input) put(const_cast<void*>(call.tensors.output), i, 0xffff);
     if (call.tensors.residual_out != call.tensors.residual) put(const_cast<void*>(call.tensors.residual_out), i, 0xffff);
@@ -49,8 +51,8 @@ __global__ void __launch_bounds__(kThreads, 4) fill_kernel(const __grid_constant
 }
 
 template <DType D>
-__device__ void compare(const SoakCall& call, std::uint32_t replay, SoakRecord* record, std::uint32_t what, std::uint32_t index, std::uint32_t got,
-                        std::uint32_t expected) {
+__device__ void compare(const SoakCall& call, std::uint32_t replay, SoakRecord* record, std::uint32_t what, std::uint32_t index,
+                        std::uint32_t got, std::uint32_t expected) {
   const auto is_nan = [](std::uint32_t bits) { return isnan(half_to_float<D>(bits)); };
   if (got == expected || (is_nan(got) && is_nan(expected))) return;
   if (atomicAdd(&record->wrong, 1U) != 0) return;
@@ -66,7 +68,8 @@ __device__ void compare(const SoakCall& call, std::uint32_t replay, SoakRecord* 
 template <DType D>
 __device__ std::uint32_t updated(const SoakCall& call, std::uint32_t replay, std::uint32_t index) {
   float sum = 0;
-  for (int rank = 0; rank < call.ranks; ++rank) sum += half_to_float<D>(element<D>(call, replay, static_cast<std::uint32_t>(rank), index));
+  for (int rank = 0; rank < call.ranks; ++rank)
+    sum += half_to_float<D>(element<D>(call, replay, static_cast<std::uint32_t>(rank), index));
   const float rounded = half_to_float<D>(float_to_word<D>(sum, 0) & 0xffffU);
   return float_to_word<D>(__fadd_rn(rounded, half_to_float<D>(element<D>(call, replay, kResidual, index))), 0) & 0xffffU;
 }
@@ -102,7 +105,8 @@ __device__ void check(const SoakCall& call, std::uint32_t replay, SoakRecord* re
       if (threadIdx.x < half) sums[threadIdx.x * 32] = __fadd_rn(sums[threadIdx.x * 32], sums[(threadIdx.x + half) * 32]);
       __syncthreads();
     }
-    if (threadIdx.x == 0) scale = __fdiv_rn(1.0F, __fsqrt_rn(__fmaf_rn(sums[0], __fdiv_rn(1.0F, static_cast<float>(call.hidden)), call.epsilon)));
+    if (threadIdx.x == 0)
+      scale = __fdiv_rn(1.0F, __fsqrt_rn(__fmaf_rn(sums[0], __fdiv_rn(1.0F, static_cast<float>(call.hidden)), call.epsilon)));
     __syncthreads();
     for (std::uint32_t i = threadIdx.x; i < call.hidden; i += blockDim.x) {
       const float weight = half_to_float<D>(element<D>(call, replay, kWeight, i));
@@ -115,7 +119,8 @@ __device__ void check(const SoakCall& call, std::uint32_t replay, SoakRecord* re
   if (blockIdx.x == 0 && threadIdx.x == 0) ++record->checked;
 }
 
-__global__ void __launch_bounds__(kThreads, 4) check_kernel(const __grid_constant__ SoakCall call, const std::uint32_t* replay, SoakRecord* record) {
+__global__ void __launch_bounds__(kThreads, 4)
+    check_kernel(const __grid_constant__ SoakCall call, const std::uint32_t* replay, SoakRecord* record) {
   __shared__ float sums[kMostHidden / kVectorElements];
   if (call.dtype == DType::f16) return check<DType::f16>(call, *replay, record, sums);
   check<DType::bf16>(call, *replay, record, sums);
@@ -131,7 +136,8 @@ void launch_soak_fill(const SoakCall& call, const std::uint32_t* replay, cudaStr
 }
 
 void launch_soak_check(const SoakCall& call, const std::uint32_t* replay, SoakRecord* record, cudaStream_t stream) {
-  check_kernel<<<call.rows < 8 ? call.rows : 8, kThreads, 0, stream>>>(call, replay, record);
+  const unsigned blocks = call.rows < 8 ? call.rows : 8;
+  check_kernel<<<blocks, kThreads, 0, stream>>>(call, replay, record);
   ARTUNE_CHECK_CUDA(cudaGetLastError());
 }
 

@@ -24,8 +24,8 @@ struct SoakTensors {
 
 /// Of one rank, in device memory, cleared before the first call.
 struct SoakRecord {
-  std::uint32_t wrong, call, replay, what;   ///< what: 1 output, 2 updated residual; of the first wrong element
-  std::uint32_t index, got, expected, checked;   ///< checked: calls looked at
+  std::uint32_t wrong, call, replay, what;      ///< what: 1 output, 2 updated residual; of the first wrong element
+  std::uint32_t index, got, expected, checked;  ///< checked: calls looked at
 };
 
 struct SoakCall {
@@ -34,7 +34,7 @@ struct SoakCall {
   std::int32_t rank, ranks;
   float epsilon;
   bool one_plus;
-  DType dtype;                                ///< f16 or bf16
+  DType dtype;  ///< f16 or bf16
 };
 
 void launch_soak_fill(const SoakCall& call, const std::uint32_t* replay, cudaStream_t stream);

@@ -65,8 +65,9 @@ class Tensors {
  public:
   static constexpr std::size_t kGuard = 64;  // elements
 
-  Tensors(const Group& group, DType dtype, const NormShape& shape, std::uint64_t number, bool in_place) : dtype_(dtype), shape_(shape), in_place_(in_place) {
-    const Halves residual = rows_of(dtype, shape, number, 100);
+  Tensors(const Group& group, DType dtype, const NormShape& shape, std::uint64_t number, bool in_place)
+      : dtype_(dtype), shape_(shape), in_place_(in_place) {
+    const Halves& residual = residual_ = rows_of(dtype, shape, number, 100);
     weight_ = rows_of(dtype, {1, shape.hidden}, 0, 101);
     std::vector<const void*> terms;
     for (int rank = 0; rank < group.ranks(); ++rank) {
@@ -101,6 +102,7 @@ class Tensors {
       ASSERT_EQ(difference(dtype_, expected_.residual, residual).value_or(""), "") << "residual of rank " << rank;
       ASSERT_EQ(difference(dtype_, expected_.output, output).value_or(""), "") << "rank " << rank;
       ASSERT_EQ(out_of_bound(dtype_, shape_, residual, weight_, output).value_or(""), "") << "rank " << rank;
+      ASSERT_EQ(residual_out_of_bound(dtype_, originals_, residual_, residual).value_or(""), "") << "rank " << rank;
     }
   }
   bool all_nan(std::size_t rank) const {
@@ -131,7 +133,7 @@ class Tensors {
   NormShape shape_;
   bool in_place_;
   std::vector<Halves> originals_;
-  Halves weight_, sum_;
+  Halves residual_, weight_, sum_;
   Normed expected_;
   std::vector<DeviceMemory> inputs_, residuals_, weights_, outputs_, residual_outs_;
 };
@@ -159,7 +161,8 @@ class Streams {
 
 void fused(Group& group, const Call& call, const Tensors& tensors, DType dtype, const Streams& streams, int left_out = -1) {
   for (int rank = 0; rank < group.ranks(); ++rank) {
-    if (rank != left_out) group.enqueue_fused(rank, call, tensors.input(rank), tensors.norm(rank), tensors.shape(), dtype, streams[rank]);
+    if (rank != left_out)
+      group.enqueue_fused(rank, call, tensors.input(rank), tensors.norm(rank), tensors.shape(), dtype, streams[rank]);
   }
 }
 
@@ -192,10 +195,12 @@ TEST_P(FusedOnGpu, FusedAndUnfusedGiveTheReferenceBitForBit) {
           const NormShape shape{rows, hidden, number % 2 == 0 ? 1e-6F : 1e-5F, number % 3 == 0};
           const bool in_place = number % 4 == 1;
           auto geometries = fused_geometries(group->row_limits(), rows, hidden);
-          geometries.push_back({.blocks = static_cast<int>(1 + random() % (4 * rows)), .threads = static_cast<int>(32 * (1 + random() % 16))});
+          geometries.push_back(
+              {.blocks = static_cast<int>(1 + random() % (4 * rows)), .threads = static_cast<int>(32 * (1 + random() % 16))});
           const Call call{id, geometries[random() % geometries.size()]};
-          SCOPED_TRACE(testing::Message() << info_of(id).name << " " << call.geometry.blocks << "x" << call.geometry.threads << ", "
-                                          << to_string(dtype) << ", " << rows << " rows of " << hidden << ", in place " << in_place);
+          SCOPED_TRACE(testing::Message() << info_of(id).name << " " << call.geometry.blocks << "x" << call.geometry.threads
+                                          << ", " << to_string(dtype) << ", " << rows << " rows of " << hidden << ", in place "
+                                          << in_place);
           const Tensors tensors(*group, dtype, shape, number, in_place);
           fused(*group, call, tensors, dtype, streams);
           streams.synchronize();
@@ -221,7 +226,8 @@ TEST_P(FusedOnGpu, GraphsAndEagerCallsOfBothKindsInterleave) {
     for (const CandidateId id : fused_candidates(*group, 7168)) {
       SCOPED_TRACE(testing::Message() << info_of(id).name << " from " << epoch);
       const NormShape shape{5, 7168};
-      const Tensors replayed(*group, dtype, shape, 1, false), pair(*group, dtype, shape, 2, false), eager(*group, dtype, {3, 72}, 3, false);
+      const Tensors replayed(*group, dtype, shape, 1, false), pair(*group, dtype, shape, 2, false),
+          eager(*group, dtype, {3, 72}, 3, false);
       const Call call{id, {.blocks = 10, .threads = 256}};
       std::vector<cudaGraphExec_t> graphs;
       for (int rank = 0; rank < group->ranks(); ++rank) {
@@ -270,8 +276,10 @@ TEST_P(FusedOnGpu, ManyCallsInFlight) {
       const auto hidden = static_cast<std::uint32_t>(kLeastHidden + kVectorElements * (random() % 300));
       const NormShape shape{1 + random() % 9, hidden, 1e-6F, i % 2 == 0};
       const auto ids = fused_candidates(*group, hidden);
-      tensors.push_back(std::make_unique<Tensors>(*group, DType::bf16, shape, 1000 * static_cast<std::uint64_t>(round) + i, i % 3 == 0));
-      calls.push_back({ids[random() % ids.size()], {.blocks = static_cast<int>(1 + random() % 24), .threads = static_cast<int>(32 * (1 + random() % 16))}});
+      tensors.push_back(
+          std::make_unique<Tensors>(*group, DType::bf16, shape, 1000 * static_cast<std::uint64_t>(round) + i, i % 3 == 0));
+      calls.push_back({ids[random() % ids.size()],
+                       {.blocks = static_cast<int>(1 + random() % 24), .threads = static_cast<int>(32 * (1 + random() % 16))}});
     }
     for (std::size_t i = 0; i < calls.size(); ++i) {
       if (i % 4 == 3) {

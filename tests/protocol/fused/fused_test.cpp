@@ -34,8 +34,12 @@ constexpr int kResidualRank = 100, kWeightRank = 101;  // names for the hash: ev
 class Ranks {
  public:
   Ranks(CandidateId id, int ranks, std::size_t max_bytes)
-      : ranks_(ranks), reports_(static_cast<std::size_t>(ranks)),
-        family_(id, ranks, max_bytes, [this](int rank) { return Bounds{nullptr, &reports_[static_cast<std::size_t>(rank)], &abort_, 30'000'000'000}; }),
+      : ranks_(ranks),
+        reports_(static_cast<std::size_t>(ranks)),
+        family_(id, ranks, max_bytes,
+                [this](int rank) {
+                  return Bounds{nullptr, &reports_[static_cast<std::size_t>(rank)], &abort_, 30'000'000'000};
+                }),
         fused_(family_, ranks) {}
 
   /// Fused, in place if asked: output over input, updated residual over residual.
@@ -47,9 +51,19 @@ class Ranks {
     std::vector<Halves> inputs, residuals(n, residual_), outputs(n, Halves(residual_.size(), 0xffff)), residual_outs = outputs;
     for (int rank = 0; rank < ranks_; ++rank) inputs.push_back(hostile_rows(dtype, shape, number, rank));
     inputs_ = inputs;
-    HostNormCall call{.dtype = dtype, .blocks = blocks, .members = members, .rows = static_cast<std::uint32_t>(shape.rows),
-                      .hidden = static_cast<std::uint32_t>(shape.hidden), .epsilon = shape.epsilon, .one_plus = shape.one_plus,
-                      .number = number, .inputs = {}, .residuals = {}, .weights = {}, .outputs = {}, .residual_outs = {}};
+    HostNormCall call{.dtype = dtype,
+                      .blocks = blocks,
+                      .members = members,
+                      .rows = static_cast<std::uint32_t>(shape.rows),
+                      .hidden = static_cast<std::uint32_t>(shape.hidden),
+                      .epsilon = shape.epsilon,
+                      .one_plus = shape.one_plus,
+                      .number = number,
+                      .inputs = {},
+                      .residuals = {},
+                      .weights = {},
+                      .outputs = {},
+                      .residual_outs = {}};
     for (std::size_t rank = 0; rank < n; ++rank) {
       call.inputs.push_back(inputs[rank].data());
       call.residuals.push_back(residuals[rank].data());
@@ -73,6 +87,7 @@ class Ranks {
       ASSERT_EQ(difference(dtype, expected.output, outputs_[rank]).value_or(""), "") << "rank " << rank;
     }
     ASSERT_EQ(out_of_bound(dtype, shape, expected.residual, weight_, outputs_[0]).value_or(""), "");
+    ASSERT_EQ(residual_out_of_bound(dtype, inputs_, residual_, residual_outs_[0]).value_or(""), "");
   }
 
   /// Plain all-reduce in the same family.
@@ -129,11 +144,13 @@ TEST_P(Fused, IsTheAllReduceThenTheNormBitForBit) {
     std::size_t rows, hidden;
     int blocks, members;
   };
-  const Case cases[] = {{1, 64, 1, 1}, {3, 72, 2, 1}, {9, 64, 4, 2}, {2, 1000, 4, 4}, {8, 512, 3, 1}, {1, 4096, 2, 2}, {5, 776, 6, 3}, {1, 16384, 4, 4}};
+  const Case cases[] = {{1, 64, 1, 1},  {3, 72, 2, 1},   {9, 64, 4, 2},  {2, 1000, 4, 4},
+                        {8, 512, 3, 1}, {1, 4096, 2, 2}, {5, 776, 6, 3}, {1, 16384, 4, 4}};
   for (const auto& [rows, hidden, blocks, members] : cases) {
     for (const bool in_place : {false, true}) {
       ++number;
-      SCOPED_TRACE(testing::Message() << rows << " rows of " << hidden << ", " << blocks << " blocks, " << members << " a row, in place " << in_place);
+      SCOPED_TRACE(testing::Message() << rows << " rows of " << hidden << ", " << blocks << " blocks, " << members
+                                      << " a row, in place " << in_place);
       const NormShape shape{rows, hidden, number % 2 == 0 ? 1e-6F : 1e-5F, number % 3 == 0};
       group.call(dtype, shape, blocks, members, number, in_place);
       group.expect_right(dtype, shape);
@@ -152,19 +169,32 @@ std::string word(const testing::TestParamInfo<std::tuple<CandidateId, int, DType
 }
 
 INSTANTIATE_TEST_SUITE_P(Menu, Fused,
-                         testing::Combine(testing::ValuesIn(fused_candidates()), testing::Values(2, 3, 4), testing::Values(DType::f16, DType::bf16)), word);
+                         testing::Combine(testing::ValuesIn(fused_candidates()), testing::Values(2, 3, 4),
+                                          testing::Values(DType::f16, DType::bf16)),
+                         word);
 
 TEST(FusedFailure, LeavesNaNOnEveryRankThatWaited) {
   for (const CandidateId id : fused_candidates()) {
     SCOPED_TRACE(info_of(id).name);
     std::vector<FailureReport> reports(3);
     std::uint32_t abort = 0;
-    HostFamily family(id, 3, 4096, [&](int rank) { return Bounds{nullptr, &reports[static_cast<std::size_t>(rank)], &abort, 50'000'000}; });
+    HostFamily family(id, 3, 4096, [&](int rank) {
+      return Bounds{nullptr, &reports[static_cast<std::size_t>(rank)], &abort, 50'000'000};
+    });
     HostFused fused(family, 3);
     for (int call = 0; call < 2; ++call) {  // the second finds the error of the first
       std::vector<Halves> outputs(3, Halves(1024, 0)), rows(3, Halves(1024, 0x3c00));
-      HostNormCall norm{.dtype = DType::f16, .blocks = 2, .members = 2, .rows = 4, .hidden = 256, .number = static_cast<std::uint64_t>(call), .inputs = {}, .residuals = {}, .weights = {},
-                        .outputs = {}, .residual_outs = {}};
+      HostNormCall norm{.dtype = DType::f16,
+                        .blocks = 2,
+                        .members = 2,
+                        .rows = 4,
+                        .hidden = 256,
+                        .number = static_cast<std::uint64_t>(call),
+                        .inputs = {},
+                        .residuals = {},
+                        .weights = {},
+                        .outputs = {},
+                        .residual_outs = {}};
       for (std::size_t rank = 0; rank < 3; ++rank) {
         norm.inputs.push_back(rows[rank].data());
         norm.residuals.push_back(rows[rank].data());
@@ -180,7 +210,8 @@ TEST(FusedFailure, LeavesNaNOnEveryRankThatWaited) {
       }
       for (const std::size_t rank : {0, 2}) {
         EXPECT_EQ(reports[rank].present, 1U);
-        for (const std::uint16_t bits : outputs[rank]) ASSERT_TRUE(std::isnan(f16_to_float(bits))) << "rank " << rank << ", call " << call;
+        for (const std::uint16_t bits : outputs[rank])
+          ASSERT_TRUE(std::isnan(f16_to_float(bits))) << "rank " << rank << ", call " << call;
       }
     }
   }
@@ -195,8 +226,15 @@ TEST(NormAlone, IsTheReferenceOnAnyRow) {
         const Halves sum = hostile_rows(dtype, shape, hidden, 0), weight = hostile_rows(dtype, {1, hidden}, 0, kWeightRank);
         Halves residual = hostile_rows(dtype, shape, hidden + 1, kResidualRank), output(sum.size());
         const Normed expected = normed(dtype, shape, sum, residual, weight);
-        host_rms_norm({.dtype = dtype, .rows = 16, .hidden = static_cast<std::uint32_t>(hidden), .one_plus = one_plus, .inputs = {sum.data()},
-                       .residuals = {residual.data()}, .weights = {weight.data()}, .outputs = {output.data()}, .residual_outs = {residual.data()}},
+        host_rms_norm({.dtype = dtype,
+                       .rows = 16,
+                       .hidden = static_cast<std::uint32_t>(hidden),
+                       .one_plus = one_plus,
+                       .inputs = {sum.data()},
+                       .residuals = {residual.data()},
+                       .weights = {weight.data()},
+                       .outputs = {output.data()},
+                       .residual_outs = {residual.data()}},
                       0);
         ASSERT_EQ(difference(dtype, expected.residual, residual).value_or(""), "") << hidden;
         ASSERT_EQ(difference(dtype, expected.output, output).value_or(""), "") << hidden;
@@ -218,7 +256,8 @@ TEST(RowGrid, CoversEveryRowWithinItsBounds) {
             ASSERT_LE(grid.blocks, std::min(blocks, limits.blocks));
             const int clusters = grid.blocks / grid.members;
             ASSERT_EQ(clusters * grid.members, grid.blocks);
-            ASSERT_LE(clusters, std::min(static_cast<int>(rows), limits.clusters[static_cast<std::size_t>(std::countr_zero(unsigned(grid.members)))]));
+            ASSERT_LE(clusters, std::min(static_cast<int>(rows),
+                                         limits.clusters[static_cast<std::size_t>(std::countr_zero(unsigned(grid.members)))]));
             ASSERT_EQ(grid.threads % 32, 0);
             ASSERT_LE(grid.threads, kMostThreads);
             ASSERT_LE(grid.vectors_each, kMostVectorsEach);

@@ -71,7 +71,8 @@ TEST_P(FusedModel, FailuresLeaveNaN) {
   ASSERT_FALSE(done.failure) << done.failure->text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Menu, FusedModel, testing::Combine(testing::ValuesIn(fused_candidates()), testing::Values(2, 3)), name_of);
+INSTANTIATE_TEST_SUITE_P(Menu, FusedModel, testing::Combine(testing::ValuesIn(fused_candidates()), testing::Values(2, 3)),
+                         name_of);
 
 // --- Bodies with a board, a format and a number of ranks of choice
 
@@ -149,7 +150,7 @@ struct Control {
   const char* name;
   CandidateId like;
   RowBody broken, twin;
-  RowCalls calls{};   ///< empty: random ones
+  RowCalls calls{};  ///< empty: random ones
 };
 
 const RowCalls kClusters{{true, 3, 64, 2, 2}, {true, 3, 64, 3, 3}, {true, 2, 32, 2, 2}};
@@ -196,10 +197,11 @@ INSTANTIATE_TEST_SUITE_P(Controls, FusedBroken, testing::ValuesIn(controls()), [
 TEST(FusedUnrolled, NoRandomOrderGoesWrong) {
   if (!kFibersWork) GTEST_SKIP() << "not under ThreadSanitizer";
   const Seeds seeds;
-  const std::tuple<CandidateId, int, RowBody> bodies[] = {{CandidateId::p2p_one_shot_ll, 2, packets<Ll, HostBoard, 2>},
-                                                          {CandidateId::p2p_one_shot_ll, 3, packets<Ll, HostBoard, 3>},
-                                                          {CandidateId::p2p_one_shot_sentinel, 2, packets<Sentinel, HostBoard, 2>},
-                                                          {CandidateId::p2p_one_shot_sentinel, 3, packets<Sentinel, HostBoard, 3>}};
+  const std::tuple<CandidateId, int, RowBody> bodies[] = {
+      {CandidateId::p2p_one_shot_ll, 2, packets<Ll, HostBoard, 2>},
+      {CandidateId::p2p_one_shot_ll, 3, packets<Ll, HostBoard, 3>},
+      {CandidateId::p2p_one_shot_sentinel, 2, packets<Sentinel, HostBoard, 2>},
+      {CandidateId::p2p_one_shot_sentinel, 3, packets<Sentinel, HostBoard, 3>}};
   for (const auto& [id, ranks, body] : bodies) {
     RowSubject subject(id, ranks, 0, body);
     const RowExploration done = subject.explore({}, seeds.first, seeds.count);

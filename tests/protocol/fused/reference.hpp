@@ -21,13 +21,15 @@ namespace artune {
 using Halves = std::vector<std::uint16_t>;
 
 inline float value_of(DType dtype, std::uint16_t bits) { return dtype == DType::f16 ? f16_to_float(bits) : bf16_to_float(bits); }
-inline std::uint16_t bits_of(DType dtype, float value) { return dtype == DType::f16 ? float_to_f16(value) : float_to_bf16(value); }
+inline std::uint16_t bits_of(DType dtype, float value) {
+  return dtype == DType::f16 ? float_to_f16(value) : float_to_bf16(value);
+}
 
 struct NormShape {
   std::size_t rows, hidden;
   float epsilon = 1e-6F;
   bool one_plus = false;
-  std::size_t group = 32;   ///< vectors that one warp folds
+  std::size_t group = 32;  ///< vectors that one warp folds
 };
 
 struct Normed {
@@ -92,10 +94,34 @@ inline std::optional<std::string> out_of_bound(DType dtype, const NormShape& sha
       // Past the dtype's largest the nearest is infinity.
       if (std::abs(y) > (dtype == DType::f16 ? 65504.0 : 3.38e38)) continue;
       const double got = value_of(dtype, output[begin + i]);
-      if (!(std::abs(got - y) <= (unit + 16 * 0x1p-24) * std::abs(y) + least)) {
-        return "row " + std::to_string(row) + ", element " + std::to_string(i) + ": got " + std::to_string(got) + ", float64 says " +
-               std::to_string(y);
+      if (!(std::abs(got - y) <= (unit + 16 * 0x1p-24) * std::abs(y) + least + 0x1p-150 * std::abs(shape.one_plus ? 1 + w : w))) {
+        return "row " + std::to_string(row) + ", element " + std::to_string(i) + ": got " + std::to_string(got) +
+               ", float64 says " + std::to_string(y);
       }
+    }
+  }
+  return std::nullopt;
+}
+
+/// The updated residual against float64 of what the ranks and the residual hold. Nothing, or the first element out of bounds.
+inline std::optional<std::string> residual_out_of_bound(DType dtype, const std::vector<Halves>& inputs, const Halves& residual,
+                                                        const Halves& updated) {
+  const double unit = dtype == DType::f16 ? 0x1p-11 : 0x1p-8, least = dtype == DType::f16 ? 0x1p-25 : 0x1p-134, fp32 = 0x1p-24;
+  const double largest = dtype == DType::f16 ? 65504.0 : 3.38e38;
+  for (std::size_t i = 0; i < updated.size(); ++i) {
+    double sum = 0, sizes = 0;
+    for (const Halves& input : inputs) {
+      sum += value_of(dtype, input[i]);
+      sizes += std::abs(double{value_of(dtype, input[i])});
+    }
+    const double exact = sum + value_of(dtype, residual[i]);
+    if (!(sizes + std::abs(exact) < largest)) continue;  // NaN and infinities, too
+    const double bound = (1 + 2 * unit) * (unit * std::abs(sum) + (unit + fp32) * std::abs(exact) +
+                                           1.1 * static_cast<double>(inputs.size() + 1) * fp32 * sizes) +
+                         3 * least;
+    if (!(std::abs(value_of(dtype, updated[i]) - exact) <= bound)) {
+      return "element " + std::to_string(i) + ": got " + std::to_string(value_of(dtype, updated[i])) + ", float64 says " +
+             std::to_string(exact);
     }
   }
   return std::nullopt;
@@ -108,14 +134,22 @@ inline std::uint16_t element_of(DType dtype, Hostile kind, std::uint64_t hash, s
   const float plain = static_cast<float>(static_cast<double>(hash >> 11) * 0x1p-52 - 1.0);
   const bool here = index == hidden / 3;
   switch (kind) {
-    case Hostile::zeros: return static_cast<std::uint16_t>(hash << 15);  // of both signs
-    case Hostile::one_huge: return bits_of(dtype, here ? (dtype == DType::f16 ? 30000.0F : 3e18F) : plain);
-    case Hostile::subnormals: return static_cast<std::uint16_t>(hash % 120 | hash << 15);
-    case Hostile::infinity: return bits_of(dtype, here ? -std::numeric_limits<float>::infinity() : plain);
-    case Hostile::nan: return bits_of(dtype, here ? std::numeric_limits<float>::quiet_NaN() : plain);
-    case Hostile::all_ones: return index % 3 == 0 ? std::uint16_t{0xffff} : bits_of(dtype, plain);
-    case Hostile::alternating: return bits_of(dtype, index % 2 == 0 ? 100.0F + plain : -100.0F);
-    default: return bits_of(dtype, plain);
+    case Hostile::zeros:
+      return static_cast<std::uint16_t>(hash << 15);  // of both signs
+    case Hostile::one_huge:
+      return bits_of(dtype, here ? (dtype == DType::f16 ? 30000.0F : 3e18F) : plain);
+    case Hostile::subnormals:
+      return static_cast<std::uint16_t>(hash % 120 | hash << 15);
+    case Hostile::infinity:
+      return bits_of(dtype, here ? -std::numeric_limits<float>::infinity() : plain);
+    case Hostile::nan:
+      return bits_of(dtype, here ? std::numeric_limits<float>::quiet_NaN() : plain);
+    case Hostile::all_ones:
+      return index % 3 == 0 ? std::uint16_t{0xffff} : bits_of(dtype, plain);
+    case Hostile::alternating:
+      return bits_of(dtype, index % 2 == 0 ? 100.0F + plain : -100.0F);
+    default:
+      return bits_of(dtype, plain);
   }
 }
 

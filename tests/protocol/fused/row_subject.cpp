@@ -70,8 +70,17 @@ class RowSubject::Calls final : public Program {
 
   void block(int rank, int number, int block) override {
     const RowCall& call = calls_[number];
-    HostNormCall norm{.dtype = DType::f16, .blocks = call.blocks, .members = call.members, .rows = call.rows, .hidden = call.hidden,
-                      .number = static_cast<std::uint64_t>(number), .inputs = {}, .residuals = {}, .weights = {}, .outputs = {}, .residual_outs = {}};
+    HostNormCall norm{.dtype = DType::f16,
+                      .blocks = call.blocks,
+                      .members = call.members,
+                      .rows = call.rows,
+                      .hidden = call.hidden,
+                      .number = static_cast<std::uint64_t>(number),
+                      .inputs = {},
+                      .residuals = {},
+                      .weights = {},
+                      .outputs = {},
+                      .residual_outs = {}};
     HostCall plain{.form = Form::f16, .blocks = call.blocks, .inputs = {}, .outputs = {}, .count = count(call)};
     for (int r = 0; r < ranks(); ++r) {
       norm.inputs.push_back(tensor(r, 0));
@@ -98,7 +107,8 @@ class RowSubject::Calls final : public Program {
     const RowCall& call = calls_[number];
     const auto fill = [&](void* to, int tensor) {
       for (std::size_t i = 0; i < count(call); i += 2) {
-        const std::uint32_t low = tensor < 0 ? kNobodyWrote : element(number, tensor, i), high = tensor < 0 ? kNobodyWrote : element(number, tensor, i + 1);
+        const std::uint32_t low = tensor < 0 ? kNobodyWrote : element(number, tensor, i),
+                            high = tensor < 0 ? kNobodyWrote : element(number, tensor, i + 1);
         machine_.stream_store(rank, static_cast<char*>(to) + 2 * i, low | high << 16);
       }
     };
@@ -126,9 +136,11 @@ class RowSubject::Calls final : public Program {
       if (i < call.hidden) weight.push_back(element(number, kWeight, i));
     }
     Normed expected{sum, {}};
-    if (call.fused) expected = normed(DType::f16, {.rows = call.rows, .hidden = call.hidden, .group = kRowLanes}, sum, residual, weight);
+    if (call.fused)
+      expected = normed(DType::f16, {.rows = call.rows, .hidden = call.hidden, .group = kRowLanes}, sum, residual, weight);
     std::optional<Failure> wrong = compare(rank, number, "output", output(call, rank), expected.output, failed);
-    if (!wrong && call.fused) wrong = compare(rank, number, "updated residual", residual_out(call, rank), expected.residual, failed);
+    if (!wrong && call.fused)
+      wrong = compare(rank, number, "updated residual", residual_out(call, rank), expected.residual, failed);
     return wrong;
   }
 
@@ -151,8 +163,9 @@ class RowSubject::Calls final : public Program {
       const std::uint32_t word = machine_.stream_load(rank, from + i / 2 * 4);
       const float got = f16_to_float(static_cast<std::uint16_t>(word >> (i % 2 * 16))), wanted = f16_to_float(expected[i]);
       if (got == wanted || (std::isnan(got) && (failed || std::isnan(wanted)))) continue;
-      return Failure{Found::wrong_sum, "rank " + std::to_string(rank) + ", call " + std::to_string(number) + ", " + what + " " + std::to_string(i) +
-                                           ": got " + std::to_string(got) + ", expected " + std::to_string(wanted)};
+      return Failure{Found::wrong_sum, "rank " + std::to_string(rank) + ", call " + std::to_string(number) + ", " + what + " " +
+                                           std::to_string(i) + ": got " + std::to_string(got) + ", expected " +
+                                           std::to_string(wanted)};
     }
     return {};
   }
@@ -166,9 +179,14 @@ class RowSubject::Calls final : public Program {
 };
 
 RowSubject::RowSubject(CandidateId id, int ranks, std::uint64_t start_epoch, RowBody body)
-    : ranks_(ranks), reports_(static_cast<std::size_t>(ranks)),
-      family_(id, ranks, kMostBytes, [this](int rank) { return Bounds{nullptr, &reports_[rank], &abort_, 1'000'000'000}; }),
-      fused_(family_, ranks), body_(std::move(body)) {
+    : ranks_(ranks),
+      reports_(static_cast<std::size_t>(ranks)),
+      family_(id, ranks, kMostBytes,
+              [this](int rank) {
+                return Bounds{nullptr, &reports_[rank], &abort_, 1'000'000'000};
+              }),
+      fused_(family_, ranks),
+      body_(std::move(body)) {
   family_.start_at(start_epoch);
 }
 
@@ -194,7 +212,8 @@ RowExploration RowSubject::explore(const RowCalls& calls, std::uint64_t first, s
     done.failure = machine.run(program, choices);
     ++done.runs;
     if (!done.failure) continue;
-    done.failure->text = "seed " + std::to_string(seed) + ", " + std::to_string(ranks_) + " ranks, calls " + to_string(these) + "\n" + done.failure->text;
+    done.failure->text = "seed " + std::to_string(seed) + ", " + std::to_string(ranks_) + " ranks, calls " + to_string(these) +
+                         "\n" + done.failure->text;
     return done;
   }
   return done;

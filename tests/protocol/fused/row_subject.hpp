@@ -29,7 +29,7 @@ using RowBody = std::function<void(const RowPlace&)>;
 
 struct RowCall {
   bool fused = true;
-  std::uint32_t rows = 1, hidden = 64;   ///< a plain call: rows * hidden elements
+  std::uint32_t rows = 1, hidden = 64;  ///< a plain call: rows * hidden elements
   int blocks = 1, members = 1;
   bool in_place = false;
 };
