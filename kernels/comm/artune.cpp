@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,6 +24,7 @@
 #include "comm/here.hpp"
 #include "comm/self_test.hpp"
 #include "dispatch/dispatch_table.hpp"
+#include "fused/norm_arguments.hpp"
 #include "profile/lookup.hpp"
 #include "profile/profile.hpp"
 #include "seams/environment.hpp"
@@ -91,6 +94,11 @@ struct artuneComm {
 
 namespace {
 
+struct QueuedNorm {
+  NormBuffers buffers;
+  NormCall shape;
+};
+
 struct QueuedCall {
   artuneComm* comm;
   const void* input;
@@ -98,6 +106,7 @@ struct QueuedCall {
   std::size_t count;
   DType dtype;
   cudaStream_t stream;
+  std::optional<QueuedNorm> norm{};
 };
 
 /// A thread's open group. The vectors keep their capacity: after the first step of a model nothing is allocated.
@@ -126,6 +135,12 @@ void issue(const QueuedCall& call, Choice choice, bool staged) {
   comm.bytes.fetch_add(call.count * element_bytes(call.dtype), std::memory_order_relaxed);
 }
 
+/// Where the norm follows the sum in a launch of its own. After end_layer(), which is when NCCL issues the sum.
+void issue_norm(const QueuedCall& call) {
+  if (!call.norm) return;
+  call.comm->shared->group->enqueue_norm(call.comm->rank, call.output, call.norm->buffers, call.norm->shape, call.dtype, call.stream);
+}
+
 /// All calls of call `first`'s layer and group. NCCL wants them bracketed; the direct candidates want all ranks' buffers.
 void issue_layer(OpenGroup& open, std::size_t first) {
   SharedGroup& shared = *open.calls[first].comm->shared;
@@ -141,7 +156,8 @@ void issue_layer(OpenGroup& open, std::size_t first) {
     const QueuedCall& call = open.calls[i];
     buffers[static_cast<std::size_t>(call.comm->rank)] = {call.input, call.output};
     ++known;
-    alike = alike && call.count == open.calls[first].count && call.dtype == open.calls[first].dtype;
+    alike = alike && call.count == open.calls[first].count && call.dtype == open.calls[first].dtype &&
+            call.norm.has_value() == open.calls[first].norm.has_value();
   }
   const bool whole = alike && known == shared.group->ranks();
   const Call layer{choice.candidate, choice.geometry, is_lossy(choice.numerics)};
@@ -149,9 +165,13 @@ void issue_layer(OpenGroup& open, std::size_t first) {
   for (std::size_t i = first; i < open.calls.size(); ++i) {
     if (!mine(i)) continue;
     issue(open.calls[i], alike ? choice : choose(open.calls[i]), !whole);
-    open.issued[i] = true;
   }
   shared.group->end_layer(layer);
+  for (std::size_t i = first; i < open.calls.size(); ++i) {
+    if (!mine(i)) continue;
+    issue_norm(open.calls[i]);
+    open.issued[i] = true;
+  }
 }
 
 /// Call by call over the ranks, not rank by rank: a launch queue is about a thousand deep, and a rank that fills it
@@ -372,6 +392,24 @@ artuneResult_t init_all(artuneComm_t* comms, int nranks, const int* devices, con
   return artuneSuccess;
 }
 
+/// A call whose arguments are right: issued now, or with its group.
+artuneResult_t enqueue_or_queue(const QueuedCall& call) {
+  switch (call.comm->shared->current()) {
+    case State::ready: break;
+    case State::error: return fail(artuneCommError, call.comm->shared->group->failure().value_or("an earlier call failed"));
+    case State::aborted: return fail(artuneInvalidUsage, "the communicator was aborted; destroy it");
+  }
+  return guarded([&] {
+    if (open_group.depth > 0) {
+      open_group.calls.push_back(call);
+      return artuneSuccess;
+    }
+    issue(call, choose(call), /*staged=*/true);
+    issue_norm(call);
+    return artuneSuccess;
+  });
+}
+
 }  // namespace
 
 artuneResult_t artuneGetVersion(int* version) {
@@ -415,20 +453,43 @@ artuneResult_t artuneAllReduce(const void* sendbuff, void* recvbuff, size_t coun
   if (sendbuff == nullptr || recvbuff == nullptr) return fail(artuneInvalidArgument, "a buffer is NULL");
   const auto misaligned = [&](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % element_bytes(*dtype) != 0; };
   if (misaligned(sendbuff) || misaligned(recvbuff)) return fail(artuneInvalidArgument, "a buffer is not aligned to its element");
-  switch (comm->shared->current()) {
-    case State::ready: break;
-    case State::error: return fail(artuneCommError, comm->shared->group->failure().value_or("an earlier call failed"));
-    case State::aborted: return fail(artuneInvalidUsage, "the communicator was aborted; destroy it");
+  return enqueue_or_queue({comm, sendbuff, recvbuff, count, *dtype, stream});
+}
+
+artuneResult_t artuneAllReduceRMSNorm(const void* input, const void* residual, const void* weight, void* output, void* residualOut,
+                                      size_t rows, size_t hidden, float eps, unsigned flags, artuneDataType_t datatype, artuneComm_t comm,
+                                      cudaStream_t stream) {
+  if (comm == nullptr) return fail(artuneInvalidArgument, "comm is NULL");
+  const auto dtype = dtype_of(datatype);
+  if (!dtype || *dtype == DType::f32) {
+    return fail(artuneInvalidArgument, "datatype " + std::to_string(static_cast<int>(datatype)) + " is not served here; float16 and bfloat16 are");
   }
-  const QueuedCall call{comm, sendbuff, recvbuff, count, *dtype, stream};
-  return guarded([&] {
-    if (open_group.depth > 0) {
-      open_group.calls.push_back(call);
-      return artuneSuccess;
+  if (hidden < kLeastHidden || hidden > kMostHidden || hidden % kVectorElements != 0) {
+    return fail(artuneInvalidArgument, "hidden is " + std::to_string(hidden) + "; multiples of " + std::to_string(kVectorElements) + " from " +
+                                           std::to_string(kLeastHidden) + " to " + std::to_string(kMostHidden) + " are served");
+  }
+  if (!(eps >= 0) || std::isinf(eps)) return fail(artuneInvalidArgument, "eps is " + std::to_string(eps) + "; it must be finite and not negative");
+  if ((flags & ~static_cast<unsigned>(artuneNormOnePlusWeight)) != 0) {
+    return fail(artuneInvalidArgument, "flags " + std::to_string(flags) + " has bits that are reserved; artuneNormOnePlusWeight is served");
+  }
+  if (rows == 0) return artuneSuccess;
+  if (rows > std::numeric_limits<std::uint32_t>::max() / kMostHidden) {
+    return fail(artuneInvalidArgument, "rows is " + std::to_string(rows) + "; up to " +
+                                           std::to_string(std::numeric_limits<std::uint32_t>::max() / kMostHidden) + " are served");
+  }
+  const std::pair<const char*, const void*> buffers[] = {
+      {"input", input}, {"residual", residual}, {"weight", weight}, {"output", output}, {"residualOut", residualOut}};
+  for (const auto& [name, buffer] : buffers) {
+    if (buffer == nullptr) return fail(artuneInvalidArgument, std::string(name) + " is NULL");
+    if (reinterpret_cast<std::uintptr_t>(buffer) % kRowVectorBytes != 0) {
+      return fail(artuneInvalidArgument, std::string(name) + " is not aligned to " + std::to_string(kRowVectorBytes) + " bytes");
     }
-    issue(call, choose(call), /*staged=*/true);
-    return artuneSuccess;
-  });
+  }
+  if (output == residual || output == residualOut || residualOut == input || output == weight || residualOut == weight) {
+    return fail(artuneInvalidArgument, "output may be input and residualOut may be residual; no other buffers may be the same");
+  }
+  const NormCall shape{static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(hidden), eps, (flags & artuneNormOnePlusWeight) != 0};
+  return enqueue_or_queue({comm, input, output, rows * hidden, *dtype, stream, QueuedNorm{{residual, weight, output, residualOut}, shape}});
 }
 
 artuneResult_t artuneGroupStart(void) {

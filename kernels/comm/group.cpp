@@ -3,10 +3,12 @@
 #include "comm/group.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "fused/fused_launches.hpp"
 #include "paths/launches.hpp"
 #include "protocol/failure_text.hpp"
 #include "protocol/memory.cuh"
@@ -240,11 +242,17 @@ void Group::start_counters(const CandidateInfo& info) {
 }
 
 void Group::load_kernels() {
+  clusters_.fill(std::numeric_limits<int>::max());
   for (const int device : std::set<int>(options_.devices.begin(), options_.devices.end())) {
     const DeviceGuard guard(device);
     load_all_kernels();
+    load_norm_kernels();
+    const std::array<int, 3> here = clusters_here();
+    std::transform(here.begin(), here.end(), clusters_.begin(), clusters_.begin(), [](int a, int b) { return std::min(a, b); });
   }
 }
+
+const OneShotArguments& Group::one_shot(int rank, CandidateId candidate) const { return ranks_[rank]->one_shot[index_of(candidate)]; }
 
 Bounds Group::bounds(int rank, CandidateId candidate) const {
   return {.control = reinterpret_cast<Control*>(ranks_[rank]->controls[index_of(candidate)].data()),

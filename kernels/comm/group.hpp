@@ -29,6 +29,7 @@
 #include "comm/memory.hpp"
 #include "comm/slab_plan.hpp"
 #include "comm/wiring.hpp"
+#include "fused/fused_menu.hpp"
 #include "paths/menu.hpp"
 #include "paths/nccl_path.hpp"
 #include "protocol/arguments.hpp"
@@ -59,6 +60,22 @@ struct RankBuffers {
   void* output;
 };
 
+/// What follows a sum of rows x hidden elements of 16 bits: see fused/rms_norm.cuh. hidden is kLeastHidden to kMostHidden and
+/// a multiple of kVectorElements.
+struct NormCall {
+  std::uint32_t rows = 1, hidden = 0;
+  float epsilon = 0;
+  bool one_plus_weight = false;             ///< Gemma's 1 + w
+};
+
+/// Of one rank, 16-byte aligned, rows x hidden elements, `weight` hidden. `residual_out` may be `residual`.
+struct NormBuffers {
+  const void* residual;
+  const void* weight;
+  void* output;
+  void* residual_out;
+};
+
 class Group {
  public:
   /// Throws Failure when CUDA fails. A path that can't be had is not a failure: unavailable() says why.
@@ -85,6 +102,20 @@ class Group {
   /// `output` may be `input`. Calls of one rank are ordered whatever streams they come on. Throws Failure.
   void enqueue(int rank, const Call& call, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream);
 
+  /// All-reduce of `input`, residual add and RMSNorm in one launch, in the memory and under the epochs of `call.candidate`;
+  /// `norm.output` may be `input`. More rows than fit a slot are several launches. Order and failures as enqueue().
+  void enqueue_fused(int rank, const Call& call, const void* input, const NormBuffers& norm, const NormCall& shape, DType dtype,
+                     cudaStream_t stream);
+  /// Residual add and RMSNorm of `sums`; `norm.output` may be `sums`. After an enqueue() of the same stream it gives the
+  /// bits of enqueue_fused(); with NCCL after end_layer(), which issues the sum.
+  /// `geometry`: none = norm_geometry().
+  void enqueue_norm(int rank, const void* sums, const NormBuffers& norm, const NormCall& shape, DType dtype, cudaStream_t stream,
+                    Geometry geometry = {});
+  /// Empty when enqueue_fused() may be called for rows of this length; else why not.
+  std::string fused_unavailable(CandidateId candidate, std::uint32_t hidden) const;
+  /// Of the grids of enqueue_fused().
+  RowLimits row_limits() const { return fused_limits(facts(0), clusters_); }
+
   /// Kernels that one rank's part of such a call launches. What waits in the launch queues of all streams together has a
   /// limit of about a thousand; a rank whose kernels fill it while they wait for a rank that isn't issued yet waits for ever.
   int kernels_per_call(const Call& call, std::size_t bytes) const;
@@ -104,6 +135,7 @@ class Group {
   void start_counters(const CandidateInfo& info);
   void load_kernels();
   Bounds bounds(int rank, CandidateId candidate) const;
+  const OneShotArguments& one_shot(int rank, CandidateId candidate) const;
   int blocks_of(const Call& call, std::size_t count, DType dtype) const;
   void launch_direct_call(int rank, const Call& call, std::size_t count, DType dtype, cudaStream_t stream);
   void launch_push(int rank, const void* input, void* output, std::size_t count, DType dtype, cudaStream_t stream);
@@ -123,6 +155,7 @@ class Group {
   GroupOptions options_;
   int ranks_per_gpu_ = 1;
   int multiprocessors_ = 0;
+  std::array<int, 3> clusters_{};     ///< see fused_limits(): of the GPU that fits fewest
   std::string peer_refusal_;
   std::string nccl_refusal_;
   BytesPerCandidate planned_{};

@@ -60,6 +60,15 @@ __device__ __noinline__ void leave_with_nan(const Entry& entry, const Bounds& bo
   fill_with_nan<F>(output, count, lane);
 }
 
+/// What the next call of a family has to know of this one. By the last block's thread 0.
+template <typename Wire>
+__device__ __forceinline__ void leave_for_next(const Lane& lane, const EpochStep& step, Control* control, const typename Wire::Call& call,
+                                               std::uint64_t units) {
+  if constexpr (Wire::kClears) {
+    if (lane.thread == 0 && step.is_last_block(lane.blocks)) store_before(control, Wire::after(call, units));
+  }
+}
+
 void load_packet_kernels();
 void load_flag_kernels();
 void load_direct_kernels();

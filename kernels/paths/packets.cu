@@ -9,15 +9,6 @@
 namespace artune {
 namespace {
 
-/// What the next call of a family has to know of this one. By the last block's thread 0.
-template <typename Wire>
-__device__ __forceinline__ void leave_for_next(const Lane& lane, const EpochStep& step, Control* control, const typename Wire::Call& call,
-                                               std::uint64_t units) {
-  if constexpr (Wire::kClears) {
-    if (lane.thread == 0 && step.is_last_block(lane.blocks)) store_before(control, Wire::after(call, units));
-  }
-}
-
 template <template <Form> class Format, Form F, int N>
 __global__ void __launch_bounds__(kMostThreads, kBlocksPerMultiprocessor)
     one_shot_packets_kernel(const __grid_constant__ OneShotArguments arguments) {

@@ -64,6 +64,9 @@ class HostFamily {
   /// call only after all its blocks have ended (stream order).
   void run(const HostCall& call, int rank, int block);
 
+  /// One-shot candidates that stage: what a rank's launches are told, but for the call's own fields.
+  const OneShotArguments& one_shot(int rank) const { return one_shot_[rank]; }
+
   /// All memory that ranks share, for a model that wants to know it.
   std::vector<HostMemory*> shared_memory();
 

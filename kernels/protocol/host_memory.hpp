@@ -51,4 +51,7 @@ inline std::uint64_t now_ns() {
 /// More ranks than cores: the one waited for may need this one.
 inline void yield() { std::this_thread::yield(); }
 
+/// In a wait that never runs out of time, since those waited for are sure to come: a barrier of one rank's blocks.
+inline void stand_by() { std::this_thread::yield(); }
+
 }  // namespace artune::host

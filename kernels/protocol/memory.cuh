@@ -31,6 +31,13 @@
 #define ARTUNE_BOTH_RARE inline
 #endif
 
+/// Before a loop of few steps over arrays that are to stay in registers.
+#if defined(__CUDA_ARCH__)
+#define ARTUNE_UNROLL _Pragma("unroll")
+#else
+#define ARTUNE_UNROLL
+#endif
+
 namespace artune {
 
 struct Packet {
@@ -375,5 +382,30 @@ ARTUNE_BOTH bool block_agrees(bool yes) {
   return yes;
 #endif
 }
+
+#if defined(__CUDACC__)
+/// All threads of the blocks of a cluster (from sm_90 on; before, nothing is launched in clusters): what each stored before
+/// it arrived, in any block's shared memory, is visible after the wait.
+__device__ __forceinline__ void cluster_arrive() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void cluster_wait() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+#endif
+}
+
+/// Into the place that `place` names in this block's shared memory, but in block `member` of the cluster.
+__device__ __forceinline__ void store_in_cluster(float* place, std::uint32_t member, float value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  const auto here = static_cast<std::uint32_t>(__cvta_generic_to_shared(place));
+  std::uint32_t there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(member));
+  asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(value) : "memory");
+#endif
+}
+#endif
 
 }  // namespace artune

@@ -35,6 +35,20 @@ ARTUNE_BOTH_RARE void clear_rest(const OneShotArguments& arguments, Lane lane, t
   }
 }
 
+/// Sentinel: makes the receive areas of the call before empty again.
+template <typename Wire, int N>
+ARTUNE_BOTH void clear_receive_areas(const OneShotArguments& arguments, const Lane& lane, const typename Wire::Call& call) {
+  if constexpr (Wire::kClears) {
+    const std::uint64_t slot = call.slot_before * arguments.slot_bytes;
+    for (std::uint64_t unit = lane.first(); unit < call.units_before; unit += lane.stride()) {
+      for (int p = 0; p < (N > 0 ? N : arguments.ranks); ++p) {
+        if (p == arguments.rank) continue;
+        Wire::clear(const_cast<char*>(arguments.data[p].receive) + slot + unit * Wire::kPacketBytes);
+      }
+    }
+  }
+}
+
 template <template <Form> class Format, Form F, int N>
 struct OneShotPackets {
   using Wire = Format<F>;
@@ -113,18 +127,7 @@ struct OneShotPackets {
     if (Wire::clears_rest(call)) clear_rest<Wire>(arguments, lane, call, input.units());
   }
 
-  /// Sentinel: makes the receive areas of the call before empty again.
-  ARTUNE_BOTH void clear_before(const Call& call) const {
-    if constexpr (Wire::kClears) {
-      const std::uint64_t slot = call.slot_before * arguments.slot_bytes;
-      for (std::uint64_t unit = lane.first(); unit < call.units_before; unit += lane.stride()) {
-        for (int p = 0; p < ranks(); ++p) {
-          if (p == arguments.rank) continue;
-          Wire::clear(const_cast<char*>(arguments.data[p].receive) + slot + unit * Wire::kPacketBytes);
-        }
-      }
-    }
-  }
+  ARTUNE_BOTH void clear_before(const Call& call) const { clear_receive_areas<Wire, N>(arguments, lane, call); }
 
   /// The sum of a unit of which `own` is this rank's part, and its store. False: failed, NaN stored.
   ARTUNE_BOTH bool reduce(std::uint64_t unit, const std::uint32_t (&own)[kWords], const Raw (&raws)[kPeers], bool alive, bool whole) const {

@@ -102,6 +102,22 @@ ARTUNE_API artuneResult_t artuneCommInitAll(artuneComm_t* comms, int nranks, con
 ARTUNE_API artuneResult_t artuneAllReduce(const void* sendbuff, void* recvbuff, size_t count, artuneDataType_t datatype,
                                           artuneRedOp_t op, artuneComm_t comm, cudaStream_t stream);
 
+/* Flags of artuneAllReduceRMSNorm. */
+typedef enum { artuneNormOnePlusWeight = 1 /* scale by 1 + weight, as Gemma does */ } artuneNormFlags_t;
+
+/* All-reduce of `input` over all ranks, residual add and RMSNorm of each row, in one launch where the profile says that it
+ * pays; asynchronously on `stream`. Tensors are rows x hidden, contiguous; `weight` has hidden elements, the same on all ranks,
+ * as `residual` is:
+ *   s = sum over ranks, rounded to the type        residualOut = s + residual in fp32, rounded to the type
+ *   output = residualOut / sqrt(mean of its squares over the row + eps) * weight in fp32, rounded to the type once
+ * float16 or bfloat16; hidden 64 to 16384, a multiple of 8; eps not negative; all buffers 16-byte aligned. output may be
+ * input, residualOut may be residual; otherwise they are disjoint. rows 0 does nothing.
+ * The bits are those of artuneAllReduce by the same candidate followed by the norm, whatever serves the call. Groups, capture
+ * and failures as artuneAllReduce; a call that failed leaves NaN in `output`. */
+ARTUNE_API artuneResult_t artuneAllReduceRMSNorm(const void* input, const void* residual, const void* weight, void* output,
+                                                 void* residualOut, size_t rows, size_t hidden, float eps, unsigned flags,
+                                                 artuneDataType_t datatype, artuneComm_t comm, cudaStream_t stream);
+
 /* Calls between the two are issued at the outermost end, call by call over the ranks. Per thread; groups nest. */
 ARTUNE_API artuneResult_t artuneGroupStart(void);
 ARTUNE_API artuneResult_t artuneGroupEnd(void);

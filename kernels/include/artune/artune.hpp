@@ -59,6 +59,27 @@ class Communicators {
     check(artuneGroupEnd(), "artuneGroupEnd");
   }
 
+  /// Buffers of one rank; see artuneAllReduceRMSNorm().
+  struct NormBuffers {
+    const void* input;
+    const void* residual;
+    const void* weight;
+    void* output;
+    void* residual_out;
+  };
+  /// One element of each vector per rank. `flags`: of artuneNormFlags_t.
+  void all_reduce_rms_norm(const std::vector<NormBuffers>& buffers, std::size_t rows, std::size_t hidden, float eps, unsigned flags,
+                           artuneDataType_t type, const std::vector<cudaStream_t>& streams) const {
+    check(artuneGroupStart(), "artuneGroupStart");
+    for (std::size_t rank = 0; rank < comms_.size(); ++rank) {
+      const NormBuffers& mine = buffers[rank];
+      check(artuneAllReduceRMSNorm(mine.input, mine.residual, mine.weight, mine.output, mine.residual_out, rows, hidden, eps, flags, type,
+                                   comms_[rank], streams[rank]),
+            "artuneAllReduceRMSNorm");
+    }
+    check(artuneGroupEnd(), "artuneGroupEnd");
+  }
+
  private:
   std::vector<artuneComm_t> comms_;
 };

@@ -116,7 +116,7 @@ void Machine::news() {
   Actor& actor = *actors_[current_];
   actor.polled.clear();
   actor.rereads = 0;
-  actor.impatient = false;
+  actor.impatient = actor.stands_by = false;
 }
 
 /// A fiber that has found nothing new in a whole round of its poll loop can't go on before one of the places changes.
@@ -133,7 +133,7 @@ bool Machine::lose_patience() {
   std::array<int, kMostActors> waiting{};
   std::size_t size = 0;
   for (int actor = 0; actor < kMostActors; ++actor) {
-    if (actors_[actor]->runs && !can_go_on(*actors_[actor])) waiting[size++] = actor;
+    if (actors_[actor]->runs && !actors_[actor]->stands_by && !can_go_on(*actors_[actor])) waiting[size++] = actor;
   }
   if (size == 0) return false;
   actors_[choices_->next({waiting.data(), size}, -1)]->impatient = true;
@@ -299,7 +299,7 @@ void Machine::begin_call(int rank) {
     ++actor.view.clock[self];
     actor.polled.clear();
     actor.rereads = 0;
-    actor.impatient = false;
+    actor.impatient = actor.stands_by = false;
     actor.runs = true;
     actor.fiber.start([this, rank, call, block] { program_->block(rank, call, block); });
   }
@@ -483,6 +483,15 @@ void copy(void* to, const void* from, std::size_t bytes) {
 std::uint64_t now_ns() {
   if (running->draining_ || running->actors_[running->current_]->impatient) running->clock_ns_ += 1'000'000'000'000;
   return running->clock_ns_;
+}
+
+void stand_by() {
+  Machine::Actor& actor = *running->actors_[running->current_];
+  actor.stands_by = true;
+  if (!running->in_fiber_ || !(running->draining_ || actor.impatient)) return;
+  actor.impatient = false;
+  running->next_ = -1;
+  Fiber::suspend();
 }
 
 }  // namespace artune::model

@@ -84,6 +84,7 @@ class Machine {
   friend std::uint64_t compare_exchange(void*, unsigned, std::uint64_t, std::uint64_t);
   friend void copy(void*, const void*, std::size_t);
   friend std::uint64_t now_ns();
+  friend void stand_by();
 
   struct View {
     std::vector<std::uint16_t> at;                   ///< by location; missing = 0, the message that was there at first
@@ -117,6 +118,7 @@ class Machine {
     std::int32_t fence = -1;            ///< view that relaxed stores carry since the last fence, or -1
     bool runs = false;                  ///< a block that hasn't ended
     bool impatient = false;             ///< its wait runs out of time
+    bool stands_by = false;             ///< its wait isn't one that does
     std::vector<std::uint32_t> polled;  ///< locations read since the last news or store
     int rereads = 0;
   };

@@ -18,6 +18,7 @@ std::uint64_t fetch_add(void* word, unsigned bytes, std::uint64_t amount);
 std::uint64_t compare_exchange(void* word, unsigned bytes, std::uint64_t expected, std::uint64_t wanted);
 void copy(void* to, const void* from, std::size_t bytes);
 std::uint64_t now_ns();
+void stand_by();
 
 }  // namespace artune::model
 
@@ -48,5 +49,6 @@ inline void copy_from(void* to, const void* from, std::size_t bytes) { model::co
 inline void copy_to(void* to, const void* from, std::size_t bytes) { model::copy(to, from, bytes); }
 inline std::uint64_t now_ns() { return model::now_ns(); }
 inline void yield() {}
+inline void stand_by() { model::stand_by(); }
 
 }  // namespace artune::host
